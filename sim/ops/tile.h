@@ -1,0 +1,134 @@
+// Tile: an immutable value of up to kMaxRank dimensions, the register-level currency of both doors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "sim/types/dtype.h"
+#include "sim/types/shape.h"
+
+namespace tilecheck {
+
+struct OpContext;
+
+// How a tile keeps its elements.
+enum class Layout : uint8_t {
+  dense,       // row-major elements in a block
+  splat,       // every element is the same; rank-0 tiles are always splats, so scalars never allocate
+  shape_only,  // no data: a recording run, in which only types and shapes flow
+};
+
+// A reference-counted run of bytes from a TilePool. Not shared between threads.
+struct TileBlock {
+  uint32_t references;
+  uint32_t size_class;  // of the pool that owns it
+  int64_t capacity_bytes;
+  class TilePool* pool;
+  std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }  // 64-byte aligned
+};
+
+// Counted pointer to a TileBlock.
+class BlockPtr {
+ public:
+  BlockPtr() = default;
+  explicit BlockPtr(TileBlock* block) : block_(block) {}  // takes over one reference
+  BlockPtr(const BlockPtr& other) : block_(other.block_) {
+    if (block_) ++block_->references;
+  }
+  BlockPtr(BlockPtr&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  BlockPtr& operator=(BlockPtr other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~BlockPtr() { release(); }
+  explicit operator bool() const { return block_ != nullptr; }
+  std::byte* data() const { return block_->data(); }
+  bool unique() const { return block_ && block_->references == 1; }
+
+ private:
+  void release();
+  TileBlock* block_ = nullptr;
+};
+
+// Recycles blocks by size class (powers of two), so that a body's grid loop does not call malloc. One per core; must
+// outlive its blocks. Not thread-safe.
+class TilePool {
+ public:
+  TilePool() = default;
+  TilePool(const TilePool&) = delete;
+  TilePool& operator=(const TilePool&) = delete;
+  ~TilePool();
+  BlockPtr allocate(int64_t size_bytes);
+  int64_t held_bytes() const { return held_bytes_; }  // from the system, in use or free
+
+ private:
+  friend class BlockPtr;
+  void recycle(TileBlock* block);
+  TileBlock* free_[48] = {};  // singly linked through the data
+  int64_t held_bytes_ = 0;
+};
+
+// Immutable once made; copies share the block. `undefined`, when present, holds one byte per element (row-major): bit b says
+// that byte b of the element is undefined (any nonzero: the element is not to be trusted); null means that all is defined.
+// The byte resolution lets a 32-bit word assembled from defined and undefined halves be taken apart again exactly.
+class Tile {
+ public:
+  Tile() = default;
+  static Tile dense(OpContext& context, DType dtype, const Shape& shape);  // elements not initialised; storage repr_of()
+  static Tile splat(OpContext& context, DType dtype, const Shape& shape, double value);
+  static Tile splat_bits(OpContext& context, DType dtype, const Shape& shape, uint64_t bits);  // bits in repr's encoding
+  static Tile scalar(OpContext& context, DType dtype, double value) { return splat(context, dtype, {}, value); }
+  static Tile scalar_int(OpContext& context, DType dtype, int64_t value);
+  static Tile shape_only(OpContext& context, DType dtype, const Shape& shape);
+
+  bool has_value() const { return context_ != nullptr; }
+  DType dtype() const { return dtype_; }  // the declared type
+  DType repr() const { return repr_; }    // how elements are stored: dtype(), or f64 for floats under Numerics::f64
+  Layout layout() const { return layout_; }
+  const Shape& shape() const { return shape_; }
+  int rank() const { return shape_.rank(); }
+  int64_t size() const { return size_; }
+  bool is_scalar() const { return shape_.rank() == 0; }
+  OpContext& context() const { return *context_; }
+
+  // Dense only. Writable access is for the maker of the tile, before it is shared.
+  template <typename T>
+  const T* data() const { return reinterpret_cast<const T*>(block_.data()); }
+  std::byte* writable_bytes() { return block_.data(); }
+  uint64_t splat_bits() const { return splat_bits_; }  // splat only
+  bool sole_owner() const { return block_.unique(); }
+
+  bool all_defined() const { return !undefined_; }
+  const uint8_t* undefined() const { return undefined_ ? reinterpret_cast<const uint8_t*>(undefined_.data()) : nullptr; }
+  // Gives the tile a shadow of size() bytes (one byte for a splat with shared shadow is not used: splats with undefined
+  // parts are made dense first). Contents are the caller's to fill.
+  uint8_t* make_shadow();
+  void drop_shadow() { undefined_ = {}; }
+  bool any_undefined() const;
+
+  // One element, row-major, whatever the layout.
+  double at(int64_t i) const;
+  int64_t int_at(int64_t i) const;
+  // A rank-0 tile's value.
+  double value() const { return at(0); }
+  int64_t int_value() const { return int_at(0); }
+  // The same elements, dense.
+  Tile materialized() const;
+  // The same bytes under another shape of equal size. Free.
+  Tile reshaped(const Shape& shape) const;
+
+ private:
+  OpContext* context_ = nullptr;
+  DType dtype_ = DType::f32;
+  DType repr_ = DType::f32;
+  Layout layout_ = Layout::splat;
+  Shape shape_;
+  int64_t size_ = 1;
+  uint64_t splat_bits_ = 0;
+  BlockPtr block_;
+  BlockPtr undefined_;
+};
+
+}  // namespace tilecheck
