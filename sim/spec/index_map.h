@@ -1,0 +1,165 @@
+// Index maps: from grid coordinates (and scalar-prefetch values) to block indices, knowing what they depend on.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "sim/types/shape.h"
+
+namespace tilecheck {
+
+// What a value was computed from: bit i for grid axis i, and whether scalar prefetch was read.
+struct Dependence {
+  uint32_t grid_axes = 0;
+  bool prefetch = false;
+  friend bool operator==(const Dependence&, const Dependence&) = default;
+};
+
+// An integer in an index map. It carries its dependences through arithmetic with the foldings that the TPU compiler makes
+// (i * 0, i - i, i % 1 depend on nothing; min(i, 0) and i / 8 on i), from which the pipeline's buffer count follows.
+class Index {
+ public:
+  Index() = default;
+  Index(int64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  static Index grid(int axis, int64_t value) {
+    Index i(value);
+    i.dependence_.grid_axes = 1u << axis;
+    i.identity_ = axis + 1;
+    return i;
+  }
+  static Index from_prefetch(int64_t value, Dependence of_address) {
+    Index i(value);
+    i.dependence_ = of_address;
+    i.dependence_.prefetch = true;
+    return i;
+  }
+  int64_t value() const { return value_; }
+  const Dependence& dependence() const { return dependence_; }
+  // For branches and casts in a map; what depends on the branch is then not seen, so prefer arithmetic, min and max.
+  explicit operator int64_t() const { return value_; }
+
+  friend Index operator+(Index a, Index b) { return join(a.value_ + b.value_, a, b); }
+  friend Index operator-(Index a, Index b) {
+    if (a.identity_ != 0 && a.identity_ == b.identity_) return Index(0);
+    return join(a.value_ - b.value_, a, b);
+  }
+  friend Index operator*(Index a, Index b) {
+    if (a.is_constant(0) || b.is_constant(0)) return Index(0);
+    return join(a.value_ * b.value_, a, b);
+  }
+  friend Index operator/(Index a, Index b) { return join(b.value_ == 0 ? -1 : a.value_ / b.value_, a, b); }
+  friend Index operator%(Index a, Index b) {
+    if (b.is_constant(1)) return Index(0);
+    return join(b.value_ == 0 ? a.value_ : a.value_ % b.value_, a, b);
+  }
+  friend Index min(Index a, Index b) { return join(std::min(a.value_, b.value_), a, b); }
+  friend Index max(Index a, Index b) { return join(std::max(a.value_, b.value_), a, b); }
+  friend Index select(bool condition_value, Index condition, Index a, Index b) {
+    Index r = join(condition_value ? a.value_ : b.value_, a, b);
+    return join(r.value_, r, condition);
+  }
+
+ private:
+  static Index join(int64_t value, const Index& a, const Index& b) {
+    Index r(value);
+    r.dependence_.grid_axes = a.dependence_.grid_axes | b.dependence_.grid_axes;
+    r.dependence_.prefetch = a.dependence_.prefetch || b.dependence_.prefetch;
+    return r;
+  }
+  bool is_constant(int64_t v) const { return value_ == v && dependence_ == Dependence{}; }
+  int64_t value_ = 0;
+  Dependence dependence_;
+  int identity_ = 0;  // which grid variable this is, unchanged; 0: none
+};
+
+// Block indices, one per array dimension.
+struct Indices {
+  std::array<Index, kMaxRank> values{};
+  int rank = 0;
+  Indices() = default;
+  Indices(std::initializer_list<Index> list) {
+    for (const Index& i : list) values[static_cast<size_t>(rank++)] = i;
+  }
+};
+
+// Reads scalar-prefetch operands while index maps run.
+class PrefetchReader {
+ public:
+  virtual ~PrefetchReader() = default;
+  // Element at `index` of prefetch operand `operand`. Out of range or undefined: the reader makes the finding and returns 0.
+  virtual int64_t read(int operand, const Dims& index) const = 0;
+};
+
+// What a map sees of scalar prefetch: prefetch(0, i) reads element i of operand 0.
+class PrefetchRefs {
+ public:
+  explicit PrefetchRefs(const PrefetchReader* reader) : reader_(reader) {}
+  template <typename... I>
+  Index operator()(int operand, I... index) const {
+    const std::array<Index, sizeof...(I)> at{Index(index)...};
+    Dims dims;
+    Dependence dependence;
+    for (const Index& i : at) {
+      dims.push_back(i.value());
+      dependence.grid_axes |= i.dependence().grid_axes;
+      dependence.prefetch |= i.dependence().prefetch;
+    }
+    return Index::from_prefetch(reader_ ? reader_->read(operand, dims) : 0, dependence);
+  }
+
+ private:
+  const PrefetchReader* reader_;
+};
+
+// A callable from grid coordinates to block indices. From C++: any callable over (Index...), with a trailing
+// `const PrefetchRefs&` if it reads scalar prefetch:   IndexMap([](Index i, Index j) { return Indices{i, j}; })
+class IndexMap {
+ public:
+  using Function = std::function<Indices(std::span<const Index>, const PrefetchRefs&)>;
+
+  IndexMap() = default;
+  explicit IndexMap(Function function) : function_(std::move(function)) {}
+  // A map whose dependences are known by other means (a payload's transform function).
+  IndexMap(Function function, Dependence dependence)
+      : function_(std::move(function)), known_dependence_(true), dependence_(dependence) {}
+  template <typename F>
+    requires(!std::is_same_v<std::decay_t<F>, IndexMap> && !std::is_convertible_v<F, Function>)
+  IndexMap(F map) {  // NOLINT(google-explicit-constructor)
+    function_ = [map = std::move(map)](std::span<const Index> grid, const PrefetchRefs& prefetch) {
+      return call(map, grid, prefetch);
+    };
+  }
+
+  explicit operator bool() const { return static_cast<bool>(function_); }
+  Indices operator()(std::span<const Index> grid, const PrefetchRefs& prefetch) const { return function_(grid, prefetch); }
+  // Evaluated once at the grid's origin unless known.
+  Dependence dependence(int grid_rank) const;
+
+ private:
+  template <typename F>
+  static Indices call(const F& map, std::span<const Index> g, const PrefetchRefs& p) {
+    if constexpr (std::is_invocable_v<F>) return map();
+    else if constexpr (std::is_invocable_v<F, const PrefetchRefs&>) return map(p);
+    else return call_n(map, g, p, std::make_index_sequence<1>{});
+  }
+  template <typename F, size_t... N>
+  static Indices call_n(const F& map, std::span<const Index> g, const PrefetchRefs& p, std::index_sequence<N...>) {
+    if constexpr (std::is_invocable_v<F, decltype(g[N])..., const PrefetchRefs&>) return map(g[N]..., p);
+    else if constexpr (std::is_invocable_v<F, decltype(g[N])...>) return map(g[N]...);
+    else {
+      static_assert(sizeof...(N) < kMaxRank, "an index map takes (Index...) and an optional trailing const PrefetchRefs&");
+      return call_n(map, g, p, std::make_index_sequence<sizeof...(N) + 1>{});
+    }
+  }
+  Function function_;
+  bool known_dependence_ = false;
+  Dependence dependence_;
+};
+
+}  // namespace tilecheck
