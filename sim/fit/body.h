@@ -11,9 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/report/loc.h"
+#include "sim/spec/kernel_spec.h"
 #include "sim/types/dtype.h"
 #include "sim/types/shape.h"
-#include "sim/types/space.h"
 
 namespace tilecheck::fit {
 
@@ -88,7 +89,7 @@ enum class Fn : uint8_t {
 // clang-format on
 
 // One index of an access or a view: a constant, or a scalar value with what is known of its divisibility.
-struct Index {
+struct Offset {
   ValueId value = kNone;  // kNone: `constant` is the index
   int64_t constant = 0;
   bool is_constant() const { return value == kNone; }
@@ -113,8 +114,8 @@ struct Op {
   std::vector<Block> blocks;
   Dims axes;
   RefId ref = kNone, ref2 = kNone, sem = kNone;
-  std::vector<Index> starts;  // memory operations and slice: one per dimension of the Ref (or of in[0])
-  Dims extent, strides;       // elements touched per dimension; strides empty: all 1
+  std::vector<Offset> starts;  // memory operations and slice: one per dimension of the Ref (or of in[0])
+  Dims extent, strides;        // elements touched per dimension; strides empty: all 1
   MatmulDims matmul;
   double number = 0;         // constant
   bool is_splat = false;     // constant
@@ -151,19 +152,13 @@ struct RefInfo {
   // Views. starts: where the view begins in `base`, one per dimension of base. A view that only reshapes, squeezes or
   // bitcasts has no starts and covers its whole base. extent: elements of `base` covered, per dimension of base.
   RefId base = kNone;
-  std::vector<Index> starts;
+  std::vector<Offset> starts;
   Dims extent;
-};
-
-struct Location {
-  std::string file;
-  int32_t line = 0, column = 0;
 };
 
 struct Body {
   std::vector<TileType> values;
   std::vector<RefInfo> refs;
-  std::vector<Location> locations;
   Dims grid;  // sizes; kDynamicGrid where only known at run time
   Block top;
 };
