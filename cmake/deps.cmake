@@ -13,7 +13,7 @@ add_library(hwy::hwy ALIAS PkgConfig::hwy)
 add_library(tilecheck_flags INTERFACE)
 target_compile_options(tilecheck_flags INTERFACE
   -march=x86-64-v3 -ffp-contract=off -fno-math-errno
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers -Werror
   -Wno-restrict)  # GCC 12 warns falsely on "text" + std::string (GCC bug 105651)
 target_include_directories(tilecheck_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(TILECHECK_SANITIZE)

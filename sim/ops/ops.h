@@ -21,27 +21,118 @@ enum class Numerics : uint8_t {
 // f = float, s = signed, u = unsigned; no suffix: any integer (or bool where it makes sense).
 enum class OpId : uint8_t {
   // elementwise, float
-  addf, subf, mulf, divf, remf, maximumf, minimumf, maxnumf, minnumf, negf, absf,
-  exp, exp2, log, log2, log1p, expm1, sqrt, rsqrt, cbrt, tanh, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, erfc, logistic,
-  ceil, floor, round /* half away from zero */, roundeven, trunc, powf, atan2, copysign, fma, reciprocal /* attr approx */,
+  addf,
+  subf,
+  mulf,
+  divf,
+  remf,
+  maximumf,
+  minimumf,
+  maxnumf,
+  minnumf,
+  negf,
+  absf,
+  exp,
+  exp2,
+  log,
+  log2,
+  log1p,
+  expm1,
+  sqrt,
+  rsqrt,
+  cbrt,
+  tanh,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  erf,
+  erfc,
+  logistic,
+  ceil,
+  floor,
+  round /* half away from zero */,
+  roundeven,
+  trunc,
+  powf,
+  atan2,
+  copysign,
+  fma,
+  reciprocal /* attr approx */,
   is_weird /* inf or NaN -> b1 */,
   // elementwise, integer
-  addi, subi, muli, divsi, divui, remsi, remui, ceildivsi, floordivsi, maxsi, maxui, minsi, minui, andi, ori, xori, shli, shrsi, shrui, absi,
-  ctlz, ctpop, cttz, mulsi_high, mului_high,
+  addi,
+  subi,
+  muli,
+  divsi,
+  divui,
+  remsi,
+  remui,
+  ceildivsi,
+  floordivsi,
+  maxsi,
+  maxui,
+  minsi,
+  minui,
+  andi,
+  ori,
+  xori,
+  shli,
+  shrsi,
+  shrui,
+  absi,
+  ctlz,
+  ctpop,
+  cttz,
+  mulsi_high,
+  mului_high,
   // elementwise, comparing and choosing
-  cmpf /* attr predicate */, cmpi /* attr predicate */, select /* condition b1 (same shape or rank 0), then, else */,
+  cmpf /* attr predicate */,
+  cmpi /* attr predicate */,
+  select /* condition b1 (same shape or rank 0), then, else */,
   // conversions (result type: call.dtype)
-  extf, truncf, fptosi, fptoui, sitofp, uitofp, extsi, extui, trunci, stochastic_convert /* f32, random i32 */,
-  bitcast /* of equal width: elementwise; else the second-minor dimension takes the ratio (rows pack, row 2r in the low half) */,
-  pack_elementwise /* n tiles -> words, source 0 in the low bits */, unpack_elementwise /* attr index */,
+  extf,
+  truncf,
+  fptosi,
+  fptoui,
+  sitofp,
+  uitofp,
+  extsi,
+  extui,
+  trunci,
+  stochastic_convert /* f32, random i32 */,
+  bitcast /* of equal width: elementwise; else the second-minor dimension takes the ratio (rows pack, row 2r in the low
+             half) */
+  ,
+  pack_elementwise /* n tiles -> words, source 0 in the low bits */,
+  unpack_elementwise /* attr index */,
   // shape
-  broadcast /* numpy rules to call.shape */, reshape, transpose /* call.dims: permutation */, concatenate /* attr axis */,
-  slice /* call.dims: offsets, call.strides, call.shape: result shape */, iota /* call.dims: collapsed row-major dimensions */,
-  rotate /* tile, scalar amount; attr axis, stride, stride_axis: numpy.roll */, repeat /* attr axis, amount */,
-  gather /* source, indices; call.dims: axis: take_along_axis, index modulo extent */, insert_slice /* tile, into, call.dims offsets */,
+  broadcast /* numpy rules to call.shape */,
+  reshape,
+  transpose /* call.dims: permutation */,
+  concatenate /* attr axis */,
+  slice /* call.dims: offsets, call.strides, call.shape: result shape */,
+  iota /* call.dims: collapsed row-major dimensions */,
+  rotate /* tile, scalar amount; attr axis, stride, stride_axis: numpy.roll */,
+  repeat /* attr axis, amount */,
+  gather /* source, indices; call.dims: axis: take_along_axis, index modulo extent */,
+  insert_slice /* tile, into, call.dims offsets */,
   // reductions (call.dims: axes, removed from the shape; operand 1, optional: the accumulator)
-  reduce_add, reduce_mul, reduce_max, reduce_min, reduce_maxu, reduce_minu, reduce_and, reduce_or, reduce_xor,
-  argmax /* attr axis, result i32: first of equals */, argmin,
+  reduce_add,
+  reduce_mul,
+  reduce_max,
+  reduce_min,
+  reduce_maxu,
+  reduce_minu,
+  reduce_and,
+  reduce_or,
+  reduce_xor,
+  argmax /* attr axis, result i32: first of equals */,
+  argmin,
   // contraction
   matmul /* lhs, rhs, accumulator (optional); attrs dot, precision */,
 };
@@ -49,19 +140,43 @@ inline constexpr int kOpCount = static_cast<int>(OpId::matmul) + 1;
 
 // cmpf predicates are the ordered/unordered ones of MLIR; `one` is executed as `une` (machine-rules 24).
 enum class Predicate : uint8_t {
-  false_, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, uge, ult, ule, une, uno, true_,  // cmpf, in MLIR's order
-  eq, ne, slt, sle, sgt, sge, iult, iule, iugt, iuge,                                    // cmpi, in MLIR's order
+  false_,
+  oeq,
+  ogt,
+  oge,
+  olt,
+  ole,
+  one,
+  ord,
+  ueq,
+  ugt,
+  uge,
+  ult,
+  ule,
+  une,
+  uno,
+  true_,  // cmpf, in MLIR's order
+  eq,
+  ne,
+  slt,
+  sle,
+  sgt,
+  sge,
+  iult,
+  iule,
+  iugt,
+  iuge,  // cmpi, in MLIR's order
 };
 enum class Precision : uint8_t { default_, bf16, bf16x3, highest };
 enum class CostClass : uint8_t { free, vpu, eup, xlu, mxu, convert, shape, reduce };
 
-// Which dimensions of lhs and rhs are contracted, kept and batched, and where they land in the result: out_order holds pairs
-// (0 = lhs | 1 = rhs, dimension). Empty out_order: batch, lhs kept, rhs kept.
+// Which dimensions of lhs and rhs are contracted, kept and batched, and where they land in the result: out_order holds
+// pairs (0 = lhs | 1 = rhs, dimension). Empty out_order: batch, lhs kept, rhs kept.
 struct DotDims {
   Dims lhs_contract, rhs_contract, lhs_keep, rhs_keep, lhs_batch, rhs_batch;
   Dims out_order;
-  static DotDims plain() { return {{1}, {0}, {0}, {1}, {}, {}, {}}; }              // [m,k] x [k,n]
-  static DotDims transposed_rhs() { return {{1}, {1}, {0}, {0}, {}, {}, {}}; }     // [m,k] x [n,k]
+  static DotDims plain() { return {{1}, {0}, {0}, {1}, {}, {}, {}}; }           // [m,k] x [k,n]
+  static DotDims transposed_rhs() { return {{1}, {1}, {0}, {0}, {}, {}, {}}; }  // [m,k] x [n,k]
 };
 
 // One operation with its attributes. Only the fields that the operation reads (see OpId) matter.
@@ -71,9 +186,9 @@ struct OpCall {
   Predicate predicate = Predicate::eq;
   Precision precision = Precision::default_;
   bool approx = false;
-  bool is_signed = true;     // matmul and conversions of signless integers
+  bool is_signed = true;  // matmul and conversions of signless integers
   int axis = 0;
-  int64_t amount = 0;        // repeat count, unpack index, rotate's static stride
+  int64_t amount = 0;  // repeat count, unpack index, rotate's static stride
   int stride_axis = -1;
   DType source_dtype = DType::f32;  // pack/unpack: the narrow type
   Shape shape;
@@ -121,12 +236,13 @@ struct OpInfo {
 const OpInfo& info(OpId op);
 
 // The strip function of an elementwise operation on operands of this repr (conversions: from repr `operand` to
-// call-independent repr `result`); null when the table has none for the type. Chains of them over strips give the same bits
-// as whole-tile calls, since each rounds to its own type.
+// call-independent repr `result`); null when the table has none for the type. Chains of them over strips give the same
+// bits as whole-tile calls, since each rounds to its own type.
 StripFn strip_fn(OpId op, DType operand, DType result);
 
-// Result type and shape of a call; throws InputError when operands or attributes do not fit the operation ("addf: operand
-// shapes 8x128 and 8x64 differ"). Elementwise operands must have equal shapes here, except that rank-0 tiles stretch.
+// Result type and shape of a call; throws InputError when operands or attributes do not fit the operation ("addf:
+// operand shapes 8x128 and 8x64 differ"). Elementwise operands must have equal shapes here, except that rank-0 tiles
+// stretch.
 struct TypeAndShape {
   DType dtype;
   Shape shape;
@@ -148,7 +264,7 @@ uint64_t apply_scalar(const OpCall& call, DType operand, std::span<const uint64_
 Tile operator+(Tile a, Tile b);
 Tile operator-(Tile a, Tile b);
 Tile operator*(Tile a, Tile b);
-Tile operator/(Tile a, Tile b);   // integers: as C++, but nothing traps (machine-rules 25)
+Tile operator/(Tile a, Tile b);  // integers: as C++, but nothing traps (machine-rules 25)
 Tile operator%(Tile a, Tile b);
 Tile operator-(Tile a);
 Tile operator&(Tile a, Tile b);

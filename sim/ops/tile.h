@@ -70,15 +70,18 @@ class TilePool {
   int64_t held_bytes_ = 0;
 };
 
-// Immutable once made; copies share the block. `undefined`, when present, holds one byte per element (row-major): bit b says
-// that byte b of the element is undefined (any nonzero: the element is not to be trusted); null means that all is defined.
-// The byte resolution lets a 32-bit word assembled from defined and undefined halves be taken apart again exactly.
+// Immutable once made; copies share the block. `undefined`, when present, holds one byte per element (row-major): bit b
+// says that byte b of the element is undefined (any nonzero: the element is not to be trusted); null means that all is
+// defined. The byte resolution lets a 32-bit word assembled from defined and undefined halves be taken apart again
+// exactly.
 class Tile {
  public:
   Tile() = default;
-  static Tile dense(OpContext& context, DType dtype, const Shape& shape);  // elements not initialised; storage repr_of()
+  static Tile dense(OpContext& context, DType dtype,
+                    const Shape& shape);  // elements not initialised; storage repr_of()
   static Tile splat(OpContext& context, DType dtype, const Shape& shape, double value);
-  static Tile splat_bits(OpContext& context, DType dtype, const Shape& shape, uint64_t bits);  // bits in repr's encoding
+  static Tile splat_bits(OpContext& context, DType dtype, const Shape& shape,
+                         uint64_t bits);  // bits in repr's encoding
   static Tile scalar(OpContext& context, DType dtype, double value) { return splat(context, dtype, {}, value); }
   static Tile scalar_int(OpContext& context, DType dtype, int64_t value);
   static Tile shape_only(OpContext& context, DType dtype, const Shape& shape);
@@ -95,13 +98,17 @@ class Tile {
 
   // Dense only. Writable access is for the maker of the tile, before it is shared.
   template <typename T>
-  const T* data() const { return reinterpret_cast<const T*>(block_.data()); }
+  const T* data() const {
+    return reinterpret_cast<const T*>(block_.data());
+  }
   std::byte* writable_bytes() { return block_.data(); }
   uint64_t splat_bits() const { return splat_bits_; }  // splat only
   bool sole_owner() const { return block_.unique(); }
 
   bool all_defined() const { return !undefined_; }
-  const uint8_t* undefined() const { return undefined_ ? reinterpret_cast<const uint8_t*>(undefined_.data()) : nullptr; }
+  const uint8_t* undefined() const {
+    return undefined_ ? reinterpret_cast<const uint8_t*>(undefined_.data()) : nullptr;
+  }
   // Gives the tile a shadow of size() bytes (one byte for a splat with shared shadow is not used: splats with undefined
   // parts are made dense first). Contents are the caller's to fill.
   uint8_t* make_shadow();

@@ -8,8 +8,8 @@
 
 namespace tilecheck {
 
-// Cheap to copy; the strings live for the whole process (literals, or interned by intern()). For C++ kernels it is the call
-// site; for payloads the innermost frame outside JAX.
+// Cheap to copy; the strings live for the whole process (literals, or interned by intern()). For C++ kernels it is the
+// call site; for payloads the innermost frame outside JAX.
 struct Loc {
   const char* file = "";
   const char* function = "";

@@ -22,17 +22,17 @@ struct Label {
 struct Finding {
   Kind kind{};
   Severity severity = Severity::error;
-  std::string message;        // one line, without the kind: "step (0,3) reads kv_buf[1] while DMA #7 may still be writing it"
-  Loc at;                     // primary place
-  std::vector<Label> labels;  // the primary place's own text first (optional), then the other sides
+  std::string message;  // one line, without the kind: "step (0,3) reads kv_buf[1] while DMA #7 may still be writing it"
+  Loc at;               // primary place
+  std::vector<Label> labels;       // the primary place's own text first (optional), then the other sides
   std::vector<std::string> helps;  // what to change
   std::vector<std::string> notes;
-  Dims step;                  // grid coordinates; empty when there is no grid step
+  Dims step;  // grid coordinates; empty when there is no grid step
   int device = 0;
   int core = 0;
-  std::string buffer;         // name of the buffer or semaphore at fault
-  std::string range;          // its index range, "[1, 0:64, 0:128]"
-  int64_t repeats = 0;        // further findings alike, folded into this one
+  std::string buffer;   // name of the buffer or semaphore at fault
+  std::string range;    // its index range, "[1, 0:64, 0:128]"
+  int64_t repeats = 0;  // further findings alike, folded into this one
 
   static Finding make(Kind kind, std::string message, Loc at = {}) {
     Finding f;
@@ -59,9 +59,9 @@ struct WindowCounters {
 
 struct Counters {
   int64_t grid_steps = 0;
-  int64_t operations = 0;        // tile operations executed
-  int64_t flops = 0;             // of matmuls: 2 m n k
-  int64_t transcendentals = 0;   // elements
+  int64_t operations = 0;       // tile operations executed
+  int64_t flops = 0;            // of matmuls: 2 m n k
+  int64_t transcendentals = 0;  // elements
   int64_t loads = 0, load_bytes = 0;
   int64_t stores = 0, store_bytes = 0;
   int64_t dma_copies = 0, dma_bytes = 0;  // started by the body
@@ -78,14 +78,14 @@ struct Report {
   std::string target;
   std::string numerics;
   std::string schedule;
-  std::string replay;          // the decision string that reproduces this run; empty when the schedule alone does
+  std::string replay;  // the decision string that reproduces this run; empty when the schedule alone does
   uint64_t seed = 0;
   int threads = 1;
   Dims grid;
   std::vector<Finding> findings;
   std::vector<std::string> incomplete;  // what was met but is not modelled, by name
   Counters counters;
-  bool schedule_independent = false;    // no unordered event could have changed values or branches
+  bool schedule_independent = false;  // no unordered event could have changed values or branches
   double seconds = 0;
 
   // incomplete outranks findings; findings at or above `threshold` make it `findings`.

@@ -21,8 +21,9 @@ struct Dependence {
   friend bool operator==(const Dependence&, const Dependence&) = default;
 };
 
-// An integer in an index map. It carries its dependences through arithmetic with the foldings that the TPU compiler makes
-// (i * 0, i - i, i % 1 depend on nothing; min(i, 0) and i / 8 on i), from which the pipeline's buffer count follows.
+// An integer in an index map. It carries its dependences through arithmetic with the foldings that the TPU compiler
+// makes (i * 0, i - i, i % 1 depend on nothing; min(i, 0) and i / 8 on i), from which the pipeline's buffer count
+// follows.
 class Index {
  public:
   Index() = default;
@@ -92,7 +93,8 @@ struct Indices {
 class PrefetchReader {
  public:
   virtual ~PrefetchReader() = default;
-  // Element at `index` of prefetch operand `operand`. Out of range or undefined: the reader makes the finding and returns 0.
+  // Element at `index` of prefetch operand `operand`. Out of range or undefined: the reader makes the finding and
+  // returns 0.
   virtual int64_t read(int operand, const Dims& index) const = 0;
 };
 
@@ -129,31 +131,39 @@ class IndexMap {
   IndexMap(Function function, Dependence dependence)
       : function_(std::move(function)), known_dependence_(true), dependence_(dependence) {}
   template <typename F>
-    requires(!std::is_same_v<std::decay_t<F>, IndexMap> && !std::is_convertible_v<F, Function>)
-  IndexMap(F map) {  // NOLINT(google-explicit-constructor)
+  requires(!std::is_same_v<std::decay_t<F>, IndexMap> && !std::is_convertible_v<F, Function>)
+      IndexMap(F map) {  // NOLINT(google-explicit-constructor)
     function_ = [map = std::move(map)](std::span<const Index> grid, const PrefetchRefs& prefetch) {
       return call(map, grid, prefetch);
     };
   }
 
   explicit operator bool() const { return static_cast<bool>(function_); }
-  Indices operator()(std::span<const Index> grid, const PrefetchRefs& prefetch) const { return function_(grid, prefetch); }
+  Indices operator()(std::span<const Index> grid, const PrefetchRefs& prefetch) const {
+    return function_(grid, prefetch);
+  }
   // Evaluated once at the grid's origin unless known.
   Dependence dependence(int grid_rank) const;
 
  private:
   template <typename F>
   static Indices call(const F& map, std::span<const Index> g, const PrefetchRefs& p) {
-    if constexpr (std::is_invocable_v<F>) return map();
-    else if constexpr (std::is_invocable_v<F, const PrefetchRefs&>) return map(p);
-    else return call_n(map, g, p, std::make_index_sequence<1>{});
+    if constexpr (std::is_invocable_v<F>)
+      return map();
+    else if constexpr (std::is_invocable_v<F, const PrefetchRefs&>)
+      return map(p);
+    else
+      return call_n(map, g, p, std::make_index_sequence<1>{});
   }
   template <typename F, size_t... N>
   static Indices call_n(const F& map, std::span<const Index> g, const PrefetchRefs& p, std::index_sequence<N...>) {
-    if constexpr (std::is_invocable_v<F, decltype(g[N])..., const PrefetchRefs&>) return map(g[N]..., p);
-    else if constexpr (std::is_invocable_v<F, decltype(g[N])...>) return map(g[N]...);
+    if constexpr (std::is_invocable_v<F, decltype(g[N])..., const PrefetchRefs&>)
+      return map(g[N]..., p);
+    else if constexpr (std::is_invocable_v<F, decltype(g[N])...>)
+      return map(g[N]...);
     else {
-      static_assert(sizeof...(N) < kMaxRank, "an index map takes (Index...) and an optional trailing const PrefetchRefs&");
+      static_assert(sizeof...(N) < kMaxRank,
+                    "an index map takes (Index...) and an optional trailing const PrefetchRefs&");
       return call_n(map, g, p, std::make_index_sequence<sizeof...(N) + 1>{});
     }
   }

@@ -52,17 +52,17 @@ struct Window {
   std::string name;
   DType dtype = DType::f32;
   Shape array;
-  BlockShape block;        // empty: the body sees the whole array (and, in VMEM or SMEM, one copy of it)
-  IndexMap index;          // grid coordinates (and scalar prefetch) -> block index; unset: all zeros
+  BlockShape block;           // empty: the body sees the whole array (and, in VMEM or SMEM, one copy of it)
+  IndexMap index;             // grid coordinates (and scalar prefetch) -> block index; unset: all zeros
   Space space = Space::vmem;  // any, hbm: not copied, the body gets the array itself
-  int buffers = 0;         // 0: as the pipeline chooses (two, or one: see slot_count); 1, 2: asked for
+  int buffers = 0;            // 0: as the pipeline chooses (two, or one: see slot_count); 1, 2: asked for
   Revisit revisit = Revisit::immediate;
-  bool trivial = false;    // the block is the whole array at index 0 (a payload's window without index map)
+  bool trivial = false;  // the block is the whole array at index 0 (a payload's window without index map)
   Loc at;
 
   bool pipelined() const { return space == Space::vmem || space == Space::smem; }
-  Shape block_sizes() const;   // sizes as the array's rank has them; the array's own shape when `block` is empty
-  Shape shown_shape() const;   // what the body's Ref shows: squeezed dimensions dropped
+  Shape block_sizes() const;  // sizes as the array's rank has them; the array's own shape when `block` is empty
+  Shape shown_shape() const;  // what the body's Ref shows: squeezed dimensions dropped
 };
 
 // Memory that lives for the whole kernel. Semaphores: dtype semaphore or dma_semaphore, space semaphore.
@@ -76,7 +76,8 @@ struct Scratch {
 enum class Semantics : uint8_t { parallel, arbitrary, core_parallel, subcore_parallel };
 std::string_view name(Semantics semantics);
 
-// Result `output` and operand `input` (an index into `in`, or into scalar prefetch + in when counts_prefetch) are one buffer.
+// Result `output` and operand `input` (an index into `in`, or into scalar prefetch + in when counts_prefetch) are one
+// buffer.
 struct Alias {
   int input = 0;
   int output = 0;
@@ -95,7 +96,7 @@ struct CostEstimate {
 
 struct KernelSpec {
   std::string name;
-  Dims grid;                       // extents; empty: one step without a grid
+  Dims grid;                         // extents; empty: one step without a grid
   std::vector<Semantics> semantics;  // per grid axis; empty: all arbitrary
   std::vector<Prefetch> prefetch;
   std::vector<Window> in, out;
@@ -111,7 +112,7 @@ struct KernelSpec {
   bool disable_semaphore_checks = false;
   Loc at;
 
-  int64_t step_count() const;      // product of the grid
+  int64_t step_count() const;  // product of the grid
 };
 
 // Throws InputError naming the field: ranks that do not match, zero or negative blocks, a grid whose product overflows,

@@ -1,0 +1,69 @@
+// Buffer: one array in one simulated memory, with its bytes and which of them are defined.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/memory/box.h"
+#include "sim/report/loc.h"
+#include "sim/spec/kernel_spec.h"
+#include "sim/types/host_array.h"
+
+namespace tilecheck {
+
+class AccessHistory;  // sim/sync: the accesses some agent could still race with
+
+// Definedness of a buffer's elements: one byte per element as in Tile, kept only while it is mixed.
+class Shadow {
+ public:
+  enum class State : uint8_t { defined, undefined, mixed };
+  explicit Shadow(int64_t element_count, State state) : count_(element_count), state_(state) {}
+  State state() const { return state_; }
+  bool all_defined() const { return state_ == State::defined; }
+  void set_all(bool defined) { state_ = defined ? State::defined : State::undefined; }
+  // Bytes for element-wise work; switches to mixed.
+  uint8_t* bytes();
+  // Mixed only.
+  const uint8_t* bytes() const { return bytes_.get(); }
+  // Back to `defined` when no byte is set. Costs a scan; called where a whole-buffer scan is cheap.
+  void settle();
+
+ private:
+  int64_t count_;
+  State state_;
+  std::unique_ptr<uint8_t[]> bytes_;
+};
+
+// Sizes and names are fixed at creation. Storage is row-major without tile padding; copies may reach into the padded
+// extents, where reads are undefined and writes vanish.
+struct Buffer {
+  Buffer(std::string name, Space space, DType dtype, DType repr, const Shape& shape, int device, int core);
+  // Over existing memory (an operand's or result's array); dtype == repr.
+  Buffer(std::string name, Space space, HostArray array, int device, int core);
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  // Fills with what fresh memory holds: NaN, or the integer sentinel; all undefined.
+  void fill_fresh();
+
+  std::string name;
+  Space space;
+  DType dtype;  // declared
+  DType repr;   // stored (f64 for floats under Numerics::f64)
+  Shape shape;
+  Shape
+      copy_extents;  // shape, the last two dimensions rounded up to the memory's tile (HBM and VMEM); bounds of copies
+  int device;
+  int core;           // -1: shared by the device's cores (HBM)
+  bool alive = true;  // false once its scope has ended
+  HostArray array;    // the storage; no storage for semaphores
+  Shadow shadow;
+  Loc allocated_at;
+  // Set by the sync engine while some agent could race with an access to this buffer; null: nobody can.
+  AccessHistory* history = nullptr;
+};
+
+}  // namespace tilecheck
