@@ -124,7 +124,7 @@ struct Op {
   bool is_remote = false;    // dma_start, sem_signal
   bool is_unsigned = false;  // integer function, comparison or conversion of unsigned meaning
   int64_t trips = kNone;     // loop
-  int32_t location = kNone;  // index into Body::locations
+  Loc at;                    // in the user's source
   std::string name;          // the producer's own name of the operation: "tpu.matmul"; for messages and opaque
 };
 

@@ -9,7 +9,7 @@
 namespace tilecheck {
 namespace {
 
-// Edit distance, letters compared without case.
+// Letters to insert or delete, compared without case: "v6" is nearer to "v6e" than to "v2".
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -19,7 +19,7 @@ size_t distance(std::string_view a, std::string_view b) {
     for (size_t j = 1; j <= b.size(); ++j) {
       const bool same =
           std::tolower(static_cast<unsigned char>(a[i - 1])) == std::tolower(static_cast<unsigned char>(b[j - 1]));
-      const size_t replace = diagonal + (same ? 0 : 1);
+      const size_t replace = diagonal + (same ? 0 : 2);
       diagonal = row[j];
       row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
     }
@@ -43,7 +43,7 @@ bool Target::accepts_matmul(DType type) const {
 
 std::string nearest_name(std::string_view name, std::span<const std::string> names) {
   std::string best;
-  size_t best_distance = std::max<size_t>(3, name.size() / 2) + 1;
+  size_t best_distance = std::max<size_t>(3, name.size()) + 1;
   for (const std::string& candidate : names) {
     const size_t d = distance(name, candidate);
     if (d < best_distance) {

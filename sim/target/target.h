@@ -94,7 +94,7 @@ Target parse_target(std::string_view json_text, const std::string& where);
 std::string targets_text(std::span<const Target> list);
 std::string targets_json(std::span<const Target> list);
 
-// The entry of `names` with the least edit distance to `name`; empty when all are far. For messages.
+// The entry of `names` that takes the fewest insertions and deletions; empty when all are far. For messages.
 std::string nearest_name(std::string_view name, std::span<const std::string> names);
 
 }  // namespace tilecheck
