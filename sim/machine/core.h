@@ -77,7 +77,7 @@ class Core {
   CopyHandle start_copy(const Ref& source, const Ref& destination, const Ref& done, int priority = 0,
                         Loc at = std::source_location::current());
   CopyHandle start_remote_copy(const Ref& source, const Ref& destination, const Ref& sent, const Ref& received,
-                               Target target, Loc at = std::source_location::current());
+                               Peer peer, Loc at = std::source_location::current());
   void wait(const CopyHandle& copy,
             Loc at = std::source_location::current());  // local: done; remote: sent and received
   void wait_sent(const CopyHandle& copy, Loc at = std::source_location::current());
@@ -87,7 +87,7 @@ class Core {
   void sync_copy(const Ref& source, const Ref& destination, Loc at = std::source_location::current());
 
   // ---- Regular semaphores.
-  void signal(const Ref& semaphore, int64_t amount = 1, Target target = {}, Loc at = std::source_location::current());
+  void signal(const Ref& semaphore, int64_t amount = 1, Peer peer = {}, Loc at = std::source_location::current());
   void wait(const Ref& semaphore, int64_t amount = 1, Loc at = std::source_location::current());
   int64_t read(const Ref& semaphore, Loc at = std::source_location::current());
   // The global semaphore named by the kernel's collective_id.

@@ -15,7 +15,6 @@ enum class Kind : uint8_t {
   // capacity and compile-time rules
   vmem_overflow,
   smem_overflow,
-  semaphore_memory_overflow,
   block_shape,
   unaligned_slice,
   memory_space,

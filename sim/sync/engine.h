@@ -33,7 +33,7 @@ struct SemRef {
 SemRef semaphore_of(const Ref& ref);  // ref shows exactly one element of a semaphore buffer; else InputError
 
 // Whose object an address means: another device or core; unset parts mean one's own.
-struct Target {
+struct Peer {
   std::optional<int> device;
   std::optional<int> core;
 };
@@ -43,7 +43,7 @@ struct CopyRequest {
   Ref destination;  // an address on the target (machine-rules 20); the starter's own Ref, translated by the engine
   SemRef done;      // receives the bytes when written: on the target
   SemRef sent;      // remote: receives the bytes when the source has been read: on the starter
-  Target target;    // set: remote
+  Peer peer;  // a device or core set: remote
   int priority = 0;
   bool pipeline = false;  // a window copy of the block pipeline
   std::string label;      // pipeline: "fetch of k for step (0,1)"
@@ -91,7 +91,7 @@ class Engine {
   void wait_copy(AgentId agent, SemRef semaphore, int64_t bytes, Loc at);
   // Regular semaphores. wait blocks until the count is at least `amount`, then takes it.
   void wait(AgentId agent, SemRef semaphore, int64_t amount, Loc at);
-  void signal(AgentId agent, SemRef semaphore, int64_t amount, Target target, Loc at);
+  void signal(AgentId agent, SemRef semaphore, int64_t amount, Peer peer, Loc at);
   int64_t read(AgentId agent, SemRef semaphore, Loc at);
   // All devices (and cores) wait for each other: device entry of communicating kernels (machine-rules 21).
   void entry_barrier(AgentId agent);
