@@ -43,7 +43,7 @@ struct CopyRequest {
   Ref destination;  // an address on the target (machine-rules 20); the starter's own Ref, translated by the engine
   SemRef done;      // receives the bytes when written: on the target
   SemRef sent;      // remote: receives the bytes when the source has been read: on the starter
-  Peer peer;  // a device or core set: remote
+  Peer peer;        // a device or core set: remote
   int priority = 0;
   bool pipeline = false;  // a window copy of the block pipeline
   std::string label;      // pipeline: "fetch of k for step (0,1)"
