@@ -46,8 +46,12 @@ struct Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  // Fills with what fresh memory holds: NaN, or the integer sentinel; all undefined.
+  // Fills with what fresh memory holds: NaN, or the largest integer; `garbage` other than 0 picks other bits. Happens
+  // at the first access that does not overwrite everything, so that memory which nobody touches costs nothing.
   void fill_fresh();
+  void ensure_filled() {
+    if (!filled) fill_fresh();
+  }
 
   std::string name;
   Space space;
@@ -61,6 +65,8 @@ struct Buffer {
   bool alive = true;  // false once its scope has ended
   HostArray array;    // the storage; no storage for semaphores
   Shadow shadow;
+  bool filled = false;   // the bytes hold something definite: fresh garbage, or data
+  uint32_t garbage = 0;  // for fill_fresh
   Loc allocated_at;
   // Set by the sync engine while some agent could race with an access to this buffer; null: nobody can.
   AccessHistory* history = nullptr;

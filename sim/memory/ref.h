@@ -57,6 +57,8 @@ struct Ref {
 
   // The accessed elements as a box in `base`, in buffer elements: what ordering and bounds work on.
   Box buffer_box() const;
+  // The shape whose coordinates buffer_box() has.
+  Shape buffer_base() const;
 };
 
 // "kv_buf[1, 0:64, 0:128]"

@@ -4,9 +4,11 @@
 namespace tilecheck {
 
 SlotCount slot_count(const KernelSpec& spec, const Window& window) {
+  if (!window.pipelined()) return {0, "not copied: it stays in " + std::string(name(window.space))};
   if (spec.grid.empty()) return {1, "no grid"};
+  if (window.revisit == Revisit::any) return {1, "revisit mode any"};
   if (window.buffers == 1) return {1, "asked for by Buffered(1)"};
-  if (window.trivial) return {1, "block is the whole array"};
+  if (window.trivial || window.block.empty()) return {1, "block is the whole array"};
   const uint32_t used = window.index.dependence(spec.grid.rank()).grid_axes;
   std::string axes, idle;
   for (int axis = 0; axis < spec.grid.rank(); ++axis) {

@@ -1,0 +1,177 @@
+#include "sim/spec/plan.h"
+
+#include <algorithm>
+
+#include "sim/types/error.h"
+
+namespace tilecheck {
+
+GridPart GridPart::whole(const Dims& grid) { return {Dims::filled(grid.rank(), 0), grid, 0, -1}; }
+
+int64_t GridPart::step_count() const { return linear_count >= 0 ? linear_count : element_count(extents); }
+
+Dims GridPart::at(int64_t k, const Dims& grid) const {
+  const Dims& n = linear_count >= 0 ? grid : extents;
+  if (linear_count >= 0) k = linear_begin + k < element_count(grid) ? linear_begin + k : 0;
+  Dims step = Dims::filled(n.rank(), 0);
+  for (int i = n.rank() - 1; i >= 0; --i) {
+    step[i] = k % n[i] + (linear_count >= 0 ? 0 : lo[i]);
+    k /= n[i];
+  }
+  return step;
+}
+
+namespace {
+
+// Blocks along each dimension; a dimension of element blocks counts every element index.
+Dims blocks_of(const Window& w) {
+  Dims counts;
+  for (int d = 0; d < w.array.rank(); ++d) {
+    const BlockDim b = w.block.empty() ? BlockDim(std::max<int64_t>(w.array[d], 1)) : w.block[static_cast<size_t>(d)];
+    counts.push_back(b.kind == BlockDim::Kind::element ? w.array[d] + b.pad_lo + b.pad_hi + 1
+                                                       : (w.array[d] + b.size - 1) / b.size);
+  }
+  return counts;
+}
+
+constexpr int64_t kMaxTrackedBlocks = int64_t{1} << 28;
+
+// Row-major number of a block, or -1 when it is out of the array's blocks.
+int64_t block_number(const Dims& block, const Dims& counts) {
+  int64_t n = 0;
+  for (int d = 0; d < block.rank(); ++d) {
+    if (block[d] < 0 || block[d] >= counts[d]) return -1;
+    n = n * counts[d] + block[d];
+  }
+  return n;
+}
+
+}  // namespace
+
+PlanCursor::PlanCursor(const KernelSpec& spec, const GridPart& part, const PrefetchReader* prefetch)
+    : spec_(spec), part_(part), prefetch_(prefetch), count_(part.step_count()) {
+  for (const Window& w : spec.in) windows_.push_back(&w);
+  for (const Window& w : spec.out) windows_.push_back(&w);
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    const Window& w = *windows_[i];
+    dependences_.push_back(w.index ? w.index.dependence(spec.grid.rank()) : Dependence{});
+    slots_.push_back(std::max(1, slot_count(spec, w).slots));
+    changes_.push_back(-1);
+    const bool is_output = i >= spec.in.size();
+    block_counts_.push_back(is_output && w.pipelined() ? blocks_of(w) : Dims{});
+    left_.emplace_back();
+  }
+}
+
+void PlanCursor::evaluate(int64_t k, const Step* previous, Step& out) {
+  if (previous && part_.linear_count < 0) {  // increment: cheaper than division
+    out.step = previous->step;
+    for (int i = out.step.rank() - 1; i >= 0; --i) {
+      if (++out.step[i] < part_.lo[i] + part_.extents[i]) break;
+      out.step[i] = part_.lo[i];
+    }
+  } else {
+    out.step = part_.at(k, spec_.grid);
+  }
+  uint32_t changed_axes = ~0u;
+  if (previous) {
+    changed_axes = 0;
+    for (int i = 0; i < out.step.rank(); ++i)
+      if (out.step[i] != previous->step[i]) changed_axes |= 1u << i;
+  }
+  out.visits.resize(windows_.size());
+  std::array<Index, kMaxRank> grid;
+  for (int i = 0; i < out.step.rank(); ++i) grid[static_cast<size_t>(i)] = Index::grid(i, out.step[i]);
+  const std::span<const Index> grid_span(grid.data(), static_cast<size_t>(out.step.rank()));
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    const Window& w = *windows_[i];
+    Visit& v = out.visits[i];
+    v.leave = v.revisit = false;
+    if (previous && !dependences_[i].prefetch && !(dependences_[i].grid_axes & changed_axes)) {
+      const Visit& p = previous->visits[i];
+      v.block = p.block;
+      v.origin = p.origin;
+      v.slot = p.slot;
+      v.enter = false;
+      continue;
+    }
+    const int rank = w.array.rank();
+    if (w.index) {
+      const Indices indices = w.index(grid_span, PrefetchRefs(prefetch_));
+      if (indices.rank != rank)
+        throw InputError("kernel " + spec_.name + ", window '" + w.name + "'",
+                         "the index map returns " + std::to_string(indices.rank) + " indices, the array has " +
+                             std::to_string(rank) + " dimensions");
+      v.block.clear();
+      for (int d = 0; d < rank; ++d) v.block.push_back(indices.values[static_cast<size_t>(d)].value());
+    } else {
+      v.block = Dims::filled(rank, 0);
+    }
+    v.origin = v.block;
+    for (int d = 0; d < rank && !w.block.empty(); ++d) {
+      const BlockDim& b = w.block[static_cast<size_t>(d)];
+      if (b.kind == BlockDim::Kind::element) {
+        v.origin[d] = v.block[d] - b.pad_lo;
+      } else if (__builtin_mul_overflow(v.block[d], b.size, &v.origin[d])) {
+        v.origin[d] = v.block[d] < 0 ? INT64_MIN / 4 : INT64_MAX / 4;
+      }
+    }
+    v.enter = !previous || !(v.block == previous->visits[i].block);
+    if (v.enter) ++changes_[i];
+    v.slot = static_cast<int>(changes_[i] % slots_[i]);
+    if (v.enter && i >= spec_.in.size() && w.pipelined()) v.revisit = was_left(i, v.block);
+  }
+}
+
+bool PlanCursor::was_left(size_t window, const Dims& block) {
+  const std::vector<uint64_t>& bits = left_[window];
+  if (bits.empty()) return false;
+  const int64_t n = block_number(block, block_counts_[window]);
+  return n >= 0 && (bits[static_cast<size_t>(n / 64)] >> (n % 64) & 1u);
+}
+
+void PlanCursor::note_left(size_t window, const Dims& block) {
+  std::vector<uint64_t>& bits = left_[window];
+  const int64_t total = element_count(block_counts_[window]);
+  if (total > kMaxTrackedBlocks || total <= 0) return;
+  if (bits.empty()) bits.resize(static_cast<size_t>((total + 63) / 64));
+  const int64_t n = block_number(block, block_counts_[window]);
+  if (n >= 0) bits[static_cast<size_t>(n / 64)] |= uint64_t{1} << (n % 64);
+}
+
+bool PlanCursor::advance() {
+  if (number_ + 1 >= count_) return false;
+  ++number_;
+  if (number_ == 0) {
+    evaluate(0, nullptr, current_);
+  } else {
+    std::swap(current_, next_);
+  }
+  if (!has_next()) {
+    for (Visit& v : current_.visits) v.leave = true;
+    return true;
+  }
+  // Which blocks are left here is only known after the next evaluation; was_left() for a block equal to the one being
+  // left cannot arise (then it is not entered), so the order is safe.
+  evaluate(number_ + 1, &current_, next_);
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    current_.visits[i].leave = next_.visits[i].enter;
+    if (next_.visits[i].enter && i >= spec_.in.size() && windows_[i]->pipelined())
+      note_left(i, current_.visits[i].block);
+  }
+  return true;
+}
+
+Coverage coverage(const Window& window, const Visit& visit) {
+  Coverage c;
+  const Shape sizes = window.block_sizes();
+  for (int d = 0; d < window.array.rank(); ++d) {
+    const int64_t lo = std::clamp<int64_t>(visit.origin[d], 0, window.array[d]);
+    const int64_t hi = std::clamp<int64_t>(visit.origin[d] + sizes[d], lo, window.array[d]);
+    c.lo.push_back(lo);
+    c.extents.push_back(hi - lo);
+  }
+  return c;
+}
+
+}  // namespace tilecheck
