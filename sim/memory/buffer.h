@@ -63,6 +63,7 @@ struct Buffer {
   int device;
   int core;           // -1: shared by the device's cores (HBM)
   bool alive = true;  // false once its scope has ended
+  bool read_only = false;  // an operand that no result aliases: copies must not write it
   HostArray array;    // the storage; no storage for semaphores
   Shadow shadow;
   bool filled = false;   // the bytes hold something definite: fresh garbage, or data

@@ -448,9 +448,7 @@ Tile load_tile(OpContext& context, const Ref& ref) {
   if (shape.rank() == 0) {
     uint8_t undefined = 0;
     const uint64_t value = load_scalar(ref, &undefined);
-    const DType repr = context.repr_of(ref.dtype);
     Tile tile = Tile::splat_bits(context, ref.dtype, shape, value);
-    (void)repr;
     if (undefined) {
       tile = tile.materialized();
       tile.make_shadow()[0] = undefined;

@@ -13,6 +13,10 @@ namespace tilecheck {
 
 struct OpContext;
 
+// In a shadow byte of an element narrower than 8 bytes: the element was computed from defined and undefined data together,
+// not merely left unwritten, moved or converted.
+inline constexpr uint8_t kComputedFlag = 0x80;
+
 // How a tile keeps its elements.
 enum class Layout : uint8_t {
   dense,       // row-major elements in a block

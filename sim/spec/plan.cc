@@ -57,9 +57,8 @@ PlanCursor::PlanCursor(const KernelSpec& spec, const GridPart& part, const Prefe
     dependences_.push_back(w.index ? w.index.dependence(spec.grid.rank()) : Dependence{});
     slots_.push_back(std::max(1, slot_count(spec, w).slots));
     changes_.push_back(-1);
-    const bool is_output = i >= spec.in.size();
-    block_counts_.push_back(is_output && w.pipelined() ? blocks_of(w) : Dims{});
-    left_.emplace_back();
+    block_counts_.push_back(w.pipelined() ? blocks_of(w) : Dims{});
+    seen_.emplace_back();
   }
 }
 
@@ -86,7 +85,7 @@ void PlanCursor::evaluate(int64_t k, const Step* previous, Step& out) {
   for (size_t i = 0; i < windows_.size(); ++i) {
     const Window& w = *windows_[i];
     Visit& v = out.visits[i];
-    v.leave = v.revisit = false;
+    v.leave = v.first = false;
     if (previous && !dependences_[i].prefetch && !(dependences_[i].grid_axes & changed_axes)) {
       const Visit& p = previous->visits[i];
       v.block = p.block;
@@ -119,24 +118,23 @@ void PlanCursor::evaluate(int64_t k, const Step* previous, Step& out) {
     v.enter = !previous || !(v.block == previous->visits[i].block);
     if (v.enter) ++changes_[i];
     v.slot = static_cast<int>(changes_[i] % slots_[i]);
-    if (v.enter && i >= spec_.in.size() && w.pipelined()) v.revisit = was_left(i, v.block);
+    if (v.enter && w.pipelined()) v.first = see(i, v.block);
   }
 }
 
-bool PlanCursor::was_left(size_t window, const Dims& block) {
-  const std::vector<uint64_t>& bits = left_[window];
-  if (bits.empty()) return false;
-  const int64_t n = block_number(block, block_counts_[window]);
-  return n >= 0 && (bits[static_cast<size_t>(n / 64)] >> (n % 64) & 1u);
-}
-
-void PlanCursor::note_left(size_t window, const Dims& block) {
-  std::vector<uint64_t>& bits = left_[window];
+// Whether the block had not been entered before; notes that it has. Arrays of absurdly many blocks are not tracked.
+bool PlanCursor::see(size_t window, const Dims& block) {
   const int64_t total = element_count(block_counts_[window]);
-  if (total > kMaxTrackedBlocks || total <= 0) return;
+  if (total > kMaxTrackedBlocks || total <= 0) return true;
+  std::vector<uint64_t>& bits = seen_[window];
   if (bits.empty()) bits.resize(static_cast<size_t>((total + 63) / 64));
   const int64_t n = block_number(block, block_counts_[window]);
-  if (n >= 0) bits[static_cast<size_t>(n / 64)] |= uint64_t{1} << (n % 64);
+  if (n < 0) return true;
+  uint64_t& word = bits[static_cast<size_t>(n / 64)];
+  const uint64_t bit = uint64_t{1} << (n % 64);
+  const bool first = !(word & bit);
+  word |= bit;
+  return first;
 }
 
 bool PlanCursor::advance() {
@@ -151,14 +149,8 @@ bool PlanCursor::advance() {
     for (Visit& v : current_.visits) v.leave = true;
     return true;
   }
-  // Which blocks are left here is only known after the next evaluation; was_left() for a block equal to the one being
-  // left cannot arise (then it is not entered), so the order is safe.
   evaluate(number_ + 1, &current_, next_);
-  for (size_t i = 0; i < windows_.size(); ++i) {
-    current_.visits[i].leave = next_.visits[i].enter;
-    if (next_.visits[i].enter && i >= spec_.in.size() && windows_[i]->pipelined())
-      note_left(i, current_.visits[i].block);
-  }
+  for (size_t i = 0; i < windows_.size(); ++i) current_.visits[i].leave = next_.visits[i].enter;
   return true;
 }
 

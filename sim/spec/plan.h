@@ -29,10 +29,10 @@ struct Visit {
   int slot = 0;
   bool enter = false;    // the block differs from the previous step's: inputs are fetched, outputs start afresh
   bool leave = false;    // the block differs at the next step, or this is the last: outputs are written back
-  bool revisit = false;  // entered again after having been left (outputs only)
+  bool first = false;    // the block is entered for the first time in this part
 };
 
-// Walks a part of the grid with one step of look-ahead, in O(windows) memory and one bit per block of an output. Index
+// Walks a part of the grid with one step of look-ahead, in O(windows) memory plus one bit per block. Index
 // maps of step s + 1 are evaluated by the advance() to s, that is before body s (machine-rules 6).
 class PlanCursor {
  public:
@@ -56,8 +56,7 @@ class PlanCursor {
     std::vector<Visit> visits;
   };
   void evaluate(int64_t k, const Step* previous, Step& out);
-  bool was_left(size_t window, const Dims& block);
-  void note_left(size_t window, const Dims& block);
+  bool see(size_t window, const Dims& block);
 
   const KernelSpec& spec_;
   GridPart part_;
@@ -69,8 +68,8 @@ class PlanCursor {
   std::vector<Dependence> dependences_;
   std::vector<int> slots_;
   std::vector<int64_t> changes_;
-  std::vector<Dims> block_counts_;           // outputs: blocks per dimension
-  std::vector<std::vector<uint64_t>> left_;  // outputs: bit per block
+  std::vector<Dims> block_counts_;           // blocks per dimension
+  std::vector<std::vector<uint64_t>> seen_;  // a bit per block
 };
 
 // The part of the array that a visit covers: origin and extents clipped to the array. Elements, not bytes.

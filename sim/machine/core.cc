@@ -1,0 +1,348 @@
+#include "sim/machine/core.h"
+
+#include <algorithm>
+
+#include "sim/machine/state.h"
+#include "sim/memory/transfer.h"
+#include "sim/types/error.h"
+
+namespace tilecheck {
+namespace {
+
+std::string step_text(const MachineState& s) {
+  return s.spec->grid.empty() ? std::string() : "step " + to_tuple(s.step) + " ";
+}
+
+Finding finding_on(const MachineState& s, Kind kind, std::string message, const Ref& ref, Loc at) {
+  Finding f = Finding::make(kind, step_text(s) + std::move(message), at);
+  f.buffer = ref.buffer->name;
+  f.range = to_string(ref.box);
+  return f;
+}
+
+bool is_vector_space(Space space) { return space == Space::vmem || space == Space::smem; }
+
+}  // namespace
+
+int64_t Core::program_id(int axis) const {
+  if (axis < 0 || axis >= state_.step.rank())
+    throw InputError("program_id(" + std::to_string(axis) + ")",
+                     "the grid has rank " + std::to_string(state_.step.rank()));
+  return state_.step[axis];
+}
+int64_t Core::num_programs(int axis) const {
+  if (axis < 0 || axis >= state_.spec->grid.rank())
+    throw InputError("num_programs(" + std::to_string(axis) + ")",
+                     "the grid has rank " + std::to_string(state_.spec->grid.rank()));
+  return state_.spec->grid[axis];
+}
+const Dims& Core::grid_step() const { return state_.step; }
+int Core::device_id() const { return state_.device; }
+int Core::device_count() const { return state_.options->devices; }
+int Core::core_index() const { return state_.core; }
+int Core::core_count() const { return state_.options->cores; }
+OpContext& Core::ops() { return state_.ops; }
+Counters& Core::counters() { return state_.counters; }
+void Core::report(Finding finding) { state_.report(std::move(finding)); }
+
+void Core::undefined_use(const char* what, Loc at) {
+  Finding f = Finding::make(Kind::undefined_use, step_text(state_) + what + " was computed from undefined memory", at);
+  state_.report(std::move(f));
+  throw StopRun{};
+}
+
+void Core::incomplete(const std::string& what, Loc at) {
+  throw Incomplete(what + (at.known() ? " at " + to_string(at) : std::string()));
+}
+
+void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
+  const Buffer& b = *ref.buffer;
+  if (!b.alive) [[unlikely]] {
+    Finding f = finding_on(state_, Kind::use_after_scope, "uses '" + b.name + "' after its scope has ended", ref, at);
+    if (b.allocated_at.known()) f.labels.push_back({b.allocated_at, "allocated here"});
+    state_.report(std::move(f));
+  }
+  if (!is_vector_space(b.space)) [[unlikely]] {
+    Finding f = finding_on(state_, Kind::memory_space,
+                           std::string(kind == AccessKind::read ? "loads from" : "stores to") + " '" + b.name +
+                               "' in " + std::string(tilecheck::name(b.space)),
+                           ref, at);
+    f.helps.push_back("copy the block to VMEM first, or give the operand a VMEM block");
+    state_.report(std::move(f));
+  }
+  if (!state_.ops.record_only && !in_bounds(ref, false)) [[unlikely]] {
+    const bool read = kind == AccessKind::read;
+    Finding f = finding_on(state_, read ? Kind::out_of_bounds_read : Kind::out_of_bounds_write,
+                           std::string(read ? "reads " : "writes ") + to_string(ref) + ", outside its shape " +
+                               to_tuple(ref.buffer_base()),
+                           ref, at);
+    state_.report(std::move(f));
+  }
+  if (b.history) [[unlikely]]
+    state_.engine->access(state_.agent, ref, kind, at);
+}
+
+Tile Core::load(const Ref& ref, const Access& access, Loc at) {
+  admit(ref, AccessKind::read, at);
+  ++state_.counters.loads;
+  state_.counters.load_bytes += ref.size_bytes();
+  if (ref.space() == Space::smem && ref.element_count() != 1) [[unlikely]] {
+    Finding f =
+        finding_on(state_, Kind::memory_space, "loads a vector from '" + ref.buffer->name + "' in SMEM", ref, at);
+    f.helps.push_back("SMEM is read one scalar at a time");
+    state_.report(std::move(f));
+  }
+  return access.mask.has_value() ? load_tile_masked(state_.ops, ref, access.mask) : load_tile(state_.ops, ref);
+}
+
+void Core::store(const Ref& ref, const Tile& tile, const Access& access, Loc at) {
+  admit(ref, AccessKind::write, at);
+  ++state_.counters.stores;
+  state_.counters.store_bytes += ref.size_bytes();
+  const Shape shape = ref.shape();
+  if (tile.dtype() != ref.dtype)
+    throw InputError(to_string(at), "stores a tile of " + std::string(tilecheck::name(tile.dtype())) + " to '" +
+                                        ref.buffer->name + "' of " + std::string(tilecheck::name(ref.dtype)) +
+                                        "; convert it first");
+  if (!(tile.shape() == shape) && !tile.is_scalar())
+    throw InputError(to_string(at), "stores a tile of shape " + to_tuple(tile.shape()) + " to " + to_string(ref) +
+                                        " of shape " + to_tuple(shape));
+  if (ref.space() == Space::smem && ref.element_count() != 1) [[unlikely]] {
+    Finding f =
+        finding_on(state_, Kind::memory_space, "stores a vector to '" + ref.buffer->name + "' in SMEM", ref, at);
+    f.helps.push_back("SMEM is written one scalar at a time");
+    state_.report(std::move(f));
+  }
+  Tile value = tile.shape() == shape ? tile : broadcast_to(tile, shape);
+  if (access.add) value = std::move(value) + load_tile(state_.ops, ref);
+  if (access.mask.has_value()) {
+    store_tile_masked(ref, value, access.mask);
+  } else {
+    store_tile(ref, value);
+  }
+}
+
+Tile Core::swap(const Ref& ref, const Tile& tile, const Access& access, Loc at) {
+  Tile old = load(ref, access, at);
+  store(ref, tile, access, at);
+  return old;
+}
+
+void Core::store(const Ref& ref, double value, Loc at) { store(ref, full(ref.dtype, ref.shape(), value), {}, at); }
+
+uint64_t Core::load_scalar(const Ref& ref, uint8_t* undefined, Loc at) {
+  admit(ref, AccessKind::read, at);
+  ++state_.counters.loads;
+  return tilecheck::load_scalar(ref, undefined);
+}
+
+void Core::store_scalar(const Ref& ref, uint64_t bits, uint8_t undefined, Loc at) {
+  admit(ref, AccessKind::write, at);
+  ++state_.counters.stores;
+  tilecheck::store_scalar(ref, bits, undefined);
+}
+
+int64_t Core::load_index(const Ref& scalar, Loc at) {
+  if (state_.ops.record_only) return 0;
+  if (scalar.element_count() != 1)
+    throw InputError(to_string(at),
+                     "load_index needs one element; " + to_string(scalar) + " shows " + to_tuple(scalar.shape()));
+  uint8_t undefined = 0;
+  const uint64_t bits = load_scalar(scalar, &undefined, at);
+  if (undefined) undefined_use("an index", at);
+  return static_cast<int64_t>(bits);
+}
+
+int64_t Core::as_index(const Tile& scalar, Loc at) {
+  if (state_.ops.record_only) return 0;
+  if (scalar.any_undefined()) undefined_use("an index", at);
+  return scalar.int_value();
+}
+
+bool Core::as_condition(const Tile& scalar, Loc at) {
+  if (state_.ops.record_only) return true;
+  if (scalar.any_undefined()) undefined_use("a branch condition", at);
+  return scalar.int_value() != 0;
+}
+
+void Core::when(bool condition, const std::function<void()>& then, const std::function<void()>& otherwise, Loc) {
+  if (state_.ops.record_only) {
+    then();
+    if (otherwise) otherwise();
+  } else if (condition) {
+    then();
+  } else if (otherwise) {
+    otherwise();
+  }
+}
+
+void Core::when(const Tile& condition, const std::function<void()>& then, const std::function<void()>& otherwise,
+                Loc at) {
+  when(as_condition(condition, at), then, otherwise, at);
+}
+
+void Core::loop(int64_t lower, int64_t upper, const std::function<void(int64_t)>& body, Loc) {
+  if (state_.ops.record_only) {
+    body(lower);
+    return;
+  }
+  for (int64_t i = lower; i < upper; ++i) body(i);
+}
+
+// ---- Copies.
+
+namespace {
+
+void check_copy(MachineState& s, const Ref& source, const Ref& destination, Loc at) {
+  for (const Ref* ref : {&source, &destination}) {
+    const Buffer& b = *ref->buffer;
+    if (!b.alive) {
+      Finding f = finding_on(s, Kind::use_after_scope, "copies '" + b.name + "' after its scope has ended", *ref, at);
+      s.report(std::move(f));
+    }
+    if (is_semaphore(b.dtype))
+      s.report(finding_on(s, Kind::semaphore_misuse, "copies semaphores of '" + b.name + "'", *ref, at));
+    if (!in_bounds(*ref, b.space != Space::smem)) {
+      const bool read = ref == &source;
+      s.report(finding_on(s, read ? Kind::out_of_bounds_read : Kind::out_of_bounds_write,
+                          std::string("copies ") + (read ? "from " : "to ") + to_string(*ref) + ", outside its shape " +
+                              to_tuple(ref->buffer_base()),
+                          *ref, at));
+    }
+  }
+  if (!(source.shape() == destination.shape()) || source.dtype != destination.dtype) {
+    Finding f = finding_on(s, Kind::type_mismatch,
+                           "copies " + std::string(name(source.dtype)) + to_tuple(source.shape()) + " to " +
+                               std::string(name(destination.dtype)) + to_tuple(destination.shape()),
+                           destination, at);
+    s.report(std::move(f));
+    throw StopRun{};
+  }
+  if (destination.buffer->read_only) {
+    Finding f =
+        finding_on(s, Kind::alias_mismatch,
+                   "copies into operand '" + destination.buffer->name + "', which no result aliases", destination, at);
+    f.helps.push_back("alias a result to the operand (input_output_aliases), or copy to an output");
+    s.report(std::move(f));
+    throw StopRun{};
+  }
+}
+
+}  // namespace
+
+CopyHandle Core::start_copy(const Ref& source, const Ref& destination, const Ref& done, int priority, Loc at) {
+  CopyHandle handle{source, destination, done, {}, false};
+  if (state_.ops.record_only) return handle;
+  check_copy(state_, source, destination, at);
+  CopyRequest request;
+  request.source = source;
+  request.destination = destination;
+  request.done = semaphore_of(done);
+  request.priority = priority;
+  ++state_.counters.dma_copies;
+  state_.counters.dma_bytes += source.size_bytes();
+  state_.engine->start(state_.agent, request, at);
+  return handle;
+}
+
+CopyHandle Core::start_remote_copy(const Ref& source, const Ref& destination, const Ref& sent, const Ref& received,
+                                   Peer peer, Loc at) {
+  CopyHandle handle{source, destination, received, sent, true};
+  if (state_.ops.record_only) return handle;
+  check_copy(state_, source, destination, at);
+  CopyRequest request;
+  request.source = source;
+  request.destination = destination;
+  request.done = semaphore_of(received);
+  request.sent = semaphore_of(sent);
+  request.peer = peer;
+  if (!request.peer.device && !request.peer.core) request.peer.device = state_.device;
+  ++state_.counters.dma_copies;
+  state_.counters.dma_bytes += source.size_bytes();
+  state_.engine->start(state_.agent, request, at);
+  return handle;
+}
+
+void Core::wait(const CopyHandle& copy, Loc at) {
+  if (copy.remote) wait_sent(copy, at);
+  wait_received(copy, at);
+}
+
+void Core::wait_sent(const CopyHandle& copy, Loc at) { wait_bytes_of(copy.sent, copy.source, at); }
+
+void Core::wait_received(const CopyHandle& copy, Loc at) { wait_bytes_of(copy.done, copy.destination, at); }
+
+void Core::wait_bytes_of(const Ref& done, const Ref& like, Loc at) {
+  if (state_.ops.record_only) return;
+  ++state_.counters.semaphore_waits;
+  state_.engine->wait_copy(state_.agent, semaphore_of(done), like.size_bytes(), at);
+}
+
+void Core::sync_copy(const Ref& source, const Ref& destination, Loc at) {
+  const Scratch semaphore{"copy semaphore", DType::dma_semaphore, {}, Space::semaphore};
+  scope(
+      std::span(&semaphore, 1),
+      [&](std::span<const Ref> refs) { wait(start_copy(source, destination, refs[0], 0, at), at); }, at);
+}
+
+// ---- Regular semaphores.
+
+void Core::signal(const Ref& semaphore, int64_t amount, Peer peer, Loc at) {
+  if (state_.ops.record_only) return;
+  ++state_.counters.semaphore_signals;
+  state_.engine->signal(state_.agent, semaphore_of(semaphore), amount, peer, at);
+}
+
+void Core::wait(const Ref& semaphore, int64_t amount, Loc at) {
+  if (state_.ops.record_only) return;
+  ++state_.counters.semaphore_waits;
+  state_.engine->wait(state_.agent, semaphore_of(semaphore), amount, at);
+}
+
+int64_t Core::read(const Ref& semaphore, Loc at) {
+  if (state_.ops.record_only) return 0;
+  return state_.engine->read(state_.agent, semaphore_of(semaphore), at);
+}
+
+Ref Core::barrier_semaphore(Loc at) {
+  if (!state_.barrier) {
+    Finding f = Finding::make(Kind::semaphore_misuse, "a barrier semaphore needs a collective_id", at);
+    f.helps.push_back("set collective_id in the kernel's compiler parameters");
+    state_.report(std::move(f));
+    throw StopRun{};
+  }
+  return Ref::whole(*state_.barrier);
+}
+
+// ---- Scopes.
+
+void Core::scope(std::span<const Scratch> allocations, const std::function<void(std::span<const Ref>)>& body, Loc at) {
+  const int site = state_.sites->id(at, state_.scope_depth, static_cast<int>(allocations.size()));
+  std::vector<std::unique_ptr<Buffer>>& buffers = state_.scoped_at(site, allocations, at);
+  std::vector<Ref> refs;
+  std::vector<Buffer*> list;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    Buffer& b = *buffers[i];
+    if (!(b.shape == allocations[i].shape) || b.dtype != allocations[i].dtype)
+      throw InputError(to_string(at),
+                       "one scope allocates different shapes at different times; give each its own line");
+    b.alive = true;
+    if (!is_semaphore(b.dtype)) {
+      b.filled = false;
+      b.shadow.set_all(!state_.options->check_definedness);
+    }
+    refs.push_back(Ref::whole(b));
+    list.push_back(&b);
+  }
+  state_.engine->enter_scope(state_.agent, list, at);
+  ++state_.scope_depth;
+  struct Restore {  // also when a finding stops the run
+    int& depth;
+    ~Restore() { --depth; }
+  } restore{state_.scope_depth};
+  body(refs);
+  state_.engine->leave_scope(state_.agent, list, at);
+  for (Buffer* b : list) b->alive = false;
+}
+
+}  // namespace tilecheck

@@ -1,0 +1,275 @@
+#include "sim/machine/pipeline.h"
+
+#include <algorithm>
+
+#include "sim/memory/transfer.h"
+
+namespace tilecheck {
+namespace {
+
+class SmemPrefetch : public PrefetchReader {
+ public:
+  explicit SmemPrefetch(MachineState& state) : state_(state) {}
+  int64_t read(int operand, const Dims& index) const override {
+    if (operand < 0 || operand >= static_cast<int>(state_.prefetch.size())) {
+      state_.report(Finding::make(Kind::out_of_bounds_read, "an index map reads scalar-prefetch operand " +
+                                                                std::to_string(operand) + "; the kernel has " +
+                                                                std::to_string(state_.prefetch.size())));
+      return 0;
+    }
+    Ref ref = Ref::whole(*state_.prefetch[static_cast<size_t>(operand)]);
+    std::vector<Slice> at;
+    for (int64_t i : index) at.emplace_back(i);
+    ref = ref.slice(at);
+    if (!in_bounds(ref, false)) {
+      state_.report(Finding::make(Kind::out_of_bounds_read, "an index map reads " + to_string(ref) +
+                                                                ", outside its shape " + to_tuple(ref.buffer->shape)));
+      return 0;
+    }
+    uint8_t undefined = 0;
+    const uint64_t bits = load_scalar(ref, &undefined);
+    if (undefined)
+      state_.report(
+          Finding::make(Kind::undefined_use, "an index map reads " + to_string(ref) + ", which is undefined"));
+    return static_cast<int64_t>(bits);
+  }
+
+ private:
+  MachineState& state_;
+};
+
+class Pipeline {
+ public:
+  Pipeline(MachineState& state, bool through_engine) : state_(state), through_engine_(through_engine) {
+    const KernelSpec& spec = *state.spec;
+    input_count_ = spec.in.size();
+    for (const Window& w : spec.in) windows_.push_back(&w);
+    for (const Window& w : spec.out) windows_.push_back(&w);
+    for (size_t i = 0; i < windows_.size(); ++i) {
+      const Window& w = *windows_[i];
+      WindowCounters c;
+      c.name = w.name;
+      c.dtype = w.dtype;
+      c.array = w.array;
+      c.block = w.block_sizes();
+      c.is_output = i >= input_count_;
+      c.slots = static_cast<int>(state.windows[i].slots.size());
+      counters_.push_back(std::move(c));
+      aliased_.push_back(false);
+    }
+    for (const Alias& a : spec.aliases) aliased_[input_count_ + static_cast<size_t>(a.output)] = true;
+  }
+
+  void run(const Body& body, const GridPart& part, const StepHook& after_step);
+
+ private:
+  bool pipelined(size_t w) const { return windows_[w]->pipelined(); }
+  bool single(size_t w) const { return state_.windows[w].slots.size() == 1; }
+  bool is_output(size_t w) const { return w >= input_count_; }
+  Buffer& array(size_t w) { return is_output(w) ? *state_.memory->out[w - input_count_] : *state_.memory->in[w]; }
+  bool loads_output(size_t w) const { return is_output(w) && windows_[w]->revisit == Revisit::any; }
+
+  // The parts of array and slot that a block moves. False: nothing of the block exists in the array.
+  bool parts(size_t w, const Visit& visit, Ref& in_array, Ref& in_slot, bool& whole_block);
+  void check_range(size_t w, const Visit& visit, const Dims& step);
+  void start(size_t w, const Visit& visit, const Dims& step, bool fetch);
+  void wait(size_t w, const Visit& visit);
+  void enter_output(size_t w, const Visit& visit);
+  void check_write_back(size_t w, const Visit& visit);
+  void record(size_t w, const Visit& visit, bool fetched, bool written, int64_t bytes);
+
+  MachineState& state_;
+  const bool through_engine_;
+  size_t input_count_ = 0;
+  std::vector<const Window*> windows_;
+  std::vector<WindowCounters> counters_;
+  std::vector<bool> aliased_;
+  StepRecord* record_ = nullptr;
+};
+
+bool Pipeline::parts(size_t w, const Visit& visit, Ref& in_array, Ref& in_slot, bool& whole_block) {
+  const Coverage c = coverage(*windows_[w], visit);
+  in_array = Ref::whole(array(w));
+  in_slot = Ref::whole(*state_.windows[w].slots[static_cast<size_t>(visit.slot)]);
+  whole_block = true;
+  bool any = true;
+  for (int d = 0; d < c.lo.rank(); ++d) {
+    if (c.extents[d] != in_slot.box[d].n) whole_block = false;
+    if (c.extents[d] <= 0) any = false;
+    in_array.box[d] = {c.lo[d], c.extents[d], 1};
+    in_slot.box[d] = {c.lo[d] - visit.origin[d], c.extents[d], 1};
+  }
+  return any;
+}
+
+void Pipeline::check_range(size_t w, const Visit& visit, const Dims& step) {
+  const Window& window = *windows_[w];
+  for (int d = 0; d < window.array.rank() && !window.block.empty(); ++d) {
+    const BlockDim& b = window.block[static_cast<size_t>(d)];
+    const int64_t last = b.kind == BlockDim::Kind::element ? window.array[d] + b.pad_lo + b.pad_hi - 1
+                                                           : (window.array[d] + b.size - 1) / b.size - 1;
+    if (visit.block[d] >= 0 && visit.block[d] <= std::max<int64_t>(last, 0)) continue;
+    if (window.array[d] == 0) continue;
+    Finding f = Finding::make(Kind::out_of_bounds_block,
+                              "index map of '" + window.name + "' gives block " + to_tuple(visit.block) + " at step " +
+                                  to_tuple(step) + "; dimension " + std::to_string(d) + " has blocks 0 to " +
+                                  std::to_string(last),
+                              window.at);
+    f.step = step;
+    f.buffer = window.name;
+    state_.report(std::move(f));
+    return;
+  }
+}
+
+void Pipeline::record(size_t w, const Visit& visit, bool fetched, bool written, int64_t bytes) {
+  if (record_) record_->events.push_back({static_cast<int>(w), visit.slot, visit.block, fetched, written, bytes});
+}
+
+void Pipeline::start(size_t w, const Visit& visit, const Dims& step, bool fetch) {
+  if (fetch) check_range(w, visit, step);
+  Ref in_array, in_slot;
+  bool whole_block = false;
+  const bool any = parts(w, visit, in_array, in_slot, whole_block);
+  WindowCounters& c = counters_[w];
+  const int64_t bytes = any ? in_array.size_bytes() : 0;
+  ++(fetch ? c.fetches : c.write_backs);
+  c.moved_bytes += bytes;
+  if (visit.first || !fetch) c.minimum_bytes += fetch || visit.first ? bytes : 0;
+  record(w, visit, fetch, !fetch, bytes);
+  // What an edge fetch does not fill keeps its bytes and loses its definedness.
+  if (fetch && !whole_block) {
+    in_slot.buffer->ensure_filled();
+    if (state_.options->check_definedness) in_slot.buffer->shadow.set_all(false);
+  }
+  if (!any) return;
+  if (!through_engine_) {
+    if (fetch) {
+      copy_elements(in_array, in_slot);
+    } else {
+      copy_elements(in_slot, in_array);
+    }
+    return;
+  }
+  CopyRequest request;
+  request.source = fetch ? in_array : in_slot;
+  request.destination = fetch ? in_slot : in_array;
+  request.done = {state_.windows[w].semaphores.get(), visit.slot};
+  request.pipeline = true;
+  request.label =
+      std::string(fetch ? "fetch of '" : "write-back of '") + windows_[w]->name + "' for step " + to_tuple(step);
+  state_.engine->start(state_.agent, request, windows_[w]->at);
+}
+
+void Pipeline::wait(size_t w, const Visit& visit) {
+  if (!through_engine_) return;
+  Ref in_array, in_slot;
+  bool whole_block = false;
+  if (!parts(w, visit, in_array, in_slot, whole_block)) return;
+  state_.engine->wait_copy(state_.agent, {state_.windows[w].semaphores.get(), visit.slot}, in_slot.size_bytes(),
+                           windows_[w]->at);
+}
+
+void Pipeline::enter_output(size_t w, const Visit& visit) {
+  check_range(w, visit, state_.step);
+  if (!visit.first && !aliased_[w] && !loads_output(w)) {
+    Finding f = Finding::make(Kind::output_revisited,
+                              "output '" + windows_[w]->name + "' enters block " + to_tuple(visit.block) +
+                                  " again at step " + to_tuple(state_.step) + " after leaving it",
+                              windows_[w]->at);
+    f.buffer = windows_[w]->name;
+    f.helps.push_back("order the grid so that all steps of one output block follow each other");
+    state_.report(std::move(f));
+  }
+  if (loads_output(w)) return;
+  // A new block keeps the slot's old bytes and loses its definedness.
+  if (state_.options->check_definedness)
+    state_.windows[w].slots[static_cast<size_t>(visit.slot)]->shadow.set_all(false);
+}
+
+void Pipeline::check_write_back(size_t w, const Visit& visit) {
+  const Buffer& slot = *state_.windows[w].slots[static_cast<size_t>(visit.slot)];
+  if (slot.shadow.state() != Shadow::State::undefined || slot.array.size() == 0) return;
+  Finding f = Finding::make(Kind::undefined_output,
+                            "block " + to_tuple(visit.block) + " of output '" + windows_[w]->name +
+                                "' is written back at step " + to_tuple(state_.step) + " with no element written",
+                            windows_[w]->at);
+  f.severity = Severity::warning;
+  f.buffer = windows_[w]->name;
+  f.helps.push_back("store to the output in at least one of the steps that visit the block");
+  state_.report(std::move(f));
+}
+
+void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after_step) {
+  const SmemPrefetch prefetch(state_);
+  PlanCursor cursor(*state_.spec, part, &prefetch);
+  const size_t n = windows_.size();
+  std::vector<Ref> refs;
+  for (auto& p : state_.prefetch) refs.push_back(Ref::whole(*p));
+  const size_t first_window = refs.size();
+  for (size_t w = 0; w < n; ++w) refs.push_back(state_.windows[w].shown[0]);
+  for (auto& s : state_.scratch) refs.push_back(Ref::whole(*s));
+  Core core(state_);
+  std::vector<std::pair<size_t, Visit>> pending_out, started_out;
+
+  while (cursor.advance()) {
+    const std::span<const Visit> visits = cursor.visits();
+    const int64_t number = cursor.number();
+    state_.step = cursor.step();
+    const LaunchOptions& o = *state_.options;
+    record_ = nullptr;
+    if (o.record_steps && number >= o.step_begin && (o.step_end < 0 || number < o.step_end)) {
+      record_ = &state_.steps.emplace_back();
+      record_->step = cursor.step();
+    }
+    // Rule 1: fetches of this step into single slots (and, before the loop, of step 0 into all), then of the next step.
+    if (number == 0)
+      for (size_t w = 0; w < input_count_; ++w)
+        if (pipelined(w) && !single(w)) start(w, visits[w], cursor.step(), true);
+    for (size_t w = 0; w < n; ++w)
+      if (pipelined(w) && visits[w].enter && ((!is_output(w) && single(w)) || loads_output(w)))
+        start(w, visits[w], cursor.step(), true);
+    if (cursor.has_next()) {
+      const std::span<const Visit> next = cursor.next_visits();
+      for (size_t w = 0; w < input_count_; ++w)
+        if (pipelined(w) && !single(w) && next[w].enter) start(w, next[w], cursor.next_step(), true);
+    }
+    for (size_t w = 0; w < n; ++w) {
+      if (!pipelined(w) || !visits[w].enter) continue;
+      if (!is_output(w) || loads_output(w)) wait(w, visits[w]);
+      if (is_output(w)) enter_output(w, visits[w]);
+    }
+    for (size_t w = 0; w < n; ++w)
+      if (pipelined(w)) refs[first_window + w] = state_.windows[w].shown[static_cast<size_t>(visits[w].slot)];
+
+    ++state_.counters.grid_steps;
+    body(core, refs);
+
+    // Copy-outs of blocks that end here; single slots are waited for at once, others at the end of the next step.
+    started_out.clear();
+    for (size_t w = input_count_; w < n; ++w) {
+      if (!pipelined(w) || !visits[w].leave) continue;
+      check_write_back(w, visits[w]);
+      start(w, visits[w], cursor.step(), false);
+      if (single(w)) {
+        wait(w, visits[w]);
+      } else {
+        started_out.emplace_back(w, visits[w]);
+      }
+    }
+    for (const auto& [w, visit] : pending_out) wait(w, visit);
+    std::swap(pending_out, started_out);
+    if (after_step && !after_step()) throw StopRun{};
+  }
+  for (const auto& [w, visit] : pending_out) wait(w, visit);
+  for (size_t w = 0; w < n; ++w) state_.counters.windows.push_back(counters_[w]);
+}
+
+}  // namespace
+
+void run_part(MachineState& state, const Body& body, const GridPart& part, bool through_engine,
+              const StepHook& after_step) {
+  Pipeline(state, through_engine).run(body, part, after_step);
+}
+
+}  // namespace tilecheck

@@ -1,0 +1,85 @@
+// What belongs to one core of one device while a kernel runs: its memories, counters and place in the grid.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/machine/launch.h"
+#include "sim/memory/buffer.h"
+#include "sim/memory/ref.h"
+#include "sim/sync/engine.h"
+
+namespace tilecheck {
+
+// The arrays of one device in HBM; its cores share them.
+struct DeviceMemory {
+  int device = 0;
+  std::vector<std::shared_ptr<Buffer>> prefetch;  // the operands as given; each core copies them to its SMEM
+  std::vector<std::shared_ptr<Buffer>> in;
+  std::vector<std::shared_ptr<Buffer>> out;  // aliased results share their operand's buffer
+};
+
+// Allocation sites of scoped memory, shared by all cores so that the same site has the same address everywhere
+// (machine-rules 20). A site is a source location and how many scopes are open around it.
+class ScopeSites {
+ public:
+  int id(const Loc& at, int depth, int nth);
+
+ private:
+  struct Key {
+    const char* file;
+    uint32_t line, column;
+    int depth, nth;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, int> ids_;
+};
+
+struct WindowSlots {
+  std::vector<std::unique_ptr<Buffer>> slots;  // empty: not pipelined
+  std::vector<Ref> shown;                      // per slot; not pipelined: one Ref to the array
+  std::unique_ptr<Buffer> semaphores;          // one per slot, when copies go through the engine
+};
+
+struct MachineState {
+  const KernelSpec* spec = nullptr;
+  const LaunchOptions* options = nullptr;
+  Engine* engine = nullptr;
+  FindingSink* findings = nullptr;
+  ScopeSites* sites = nullptr;
+  DeviceMemory* memory = nullptr;
+  AgentId agent = 0;
+  int device = 0;
+  int core = 0;
+  Dims step;
+
+  TilePool pool;
+  OpContext ops;
+  Counters counters;
+  std::vector<std::string> incomplete;
+
+  std::vector<std::unique_ptr<Buffer>> prefetch;
+  std::vector<WindowSlots> windows;  // inputs, then outputs
+  std::vector<std::unique_ptr<Buffer>> scratch;
+  std::unique_ptr<Buffer> barrier;
+  std::map<int, std::vector<std::unique_ptr<Buffer>>> scoped;  // by site
+  int scope_depth = 0;
+  std::vector<StepRecord> steps;
+
+  DType repr_of(DType dtype) const { return ops.repr_of(dtype); }
+  void report(Finding finding);  // fills in step, device and core; throws StopRun if the kind stops the run
+  // The buffers of scope `site`, made when they do not exist yet.
+  std::vector<std::unique_ptr<Buffer>>& scoped_at(int site, std::span<const Scratch> allocations, const Loc& at);
+};
+
+// Allocates slots, scratch and SMEM copies of scalar prefetch. `through_engine`: window copies get semaphores.
+void allocate(MachineState& state, bool through_engine);
+
+// The same address in another core's memories: window slot, scratch, scalar prefetch, scoped allocation, array.
+// InputError when the Ref is of none of them.
+Ref same_address(const Ref& ref, MachineState& from, MachineState& to);
+
+}  // namespace tilecheck
