@@ -1,0 +1,141 @@
+"""From a pallas_call inside a JAX lowering to the module that JAX would send to the TPU compiler. No TPU is needed."""
+
+import contextlib
+
+import jax
+from jax._src import config
+from jax._src.interpreters import mlir
+from jax._src.lib.mlir import ir
+from jax._src.lib.mlir.dialects import func as func_dialect
+from jax._src.pallas import core as pallas_core
+from jax._src.pallas import pallas_call as pallas_call_module
+from jax._src.pallas.mosaic import pallas_call_registration, tpu_info
+
+pallas_call_p = pallas_call_module.pallas_call_p
+
+# What the chips of `tilecheck targets` call themselves in JAX, and how many cores one JAX device has there.
+DEVICE_KINDS = {
+    "v2": ("TPU v2", 1),
+    "v3": ("TPU v3", 1),
+    "v4": ("TPU v4", 2),
+    "v5e": ("TPU v5 lite", 1),
+    "v5p": ("TPU v5", 2),
+    "v6e": ("TPU v6 lite", 1),
+    "v7x": ("TPU7x", 1),
+}
+
+
+def device_kind(target: str) -> tuple[str, int]:
+    """JAX's name of a target, and its cores per device. Names that JAX itself uses pass through."""
+    if target in DEVICE_KINDS:
+        return DEVICE_KINDS[target]
+    for kind, cores in DEVICE_KINDS.values():
+        if kind == target:
+            return kind, cores
+    raise ValueError(f"unknown target {target!r}; known: {', '.join(DEVICE_KINDS)}")
+
+
+# Who lowers pallas_calls on the CPU in this context: an object with takes(interpret) and lower(ctx, *nodes, interpret,
+# **params), or None for JAX itself. JAX compiles anew when it changes, as for its own configuration.
+_lowered_by = config.config_ext.Config("tilecheck", None, include_in_jit_key=True, include_in_trace_context=True)
+
+
+@contextlib.contextmanager
+def pallas_calls_lowered_by(who):
+    before = _lowered_by.swap_local(who)
+    try:
+        yield
+    finally:
+        _lowered_by.set_local(before)
+
+
+def _lower_on_cpu(ctx: mlir.LoweringRuleContext, *in_nodes, interpret, **params):
+    who = _lowered_by.value
+    if who is None or not who.takes(interpret):
+        return pallas_call_module._pallas_call_lowering(ctx, *in_nodes, interpret=interpret, **params)
+    return who.lower(ctx, *in_nodes, interpret=interpret, **params)
+
+
+mlir.register_lowering(pallas_call_p, _lower_on_cpu, platform="cpu")
+
+
+@contextlib.contextmanager
+def as_target(target: str):
+    """While it lasts, the chip that JAX's lowering rules ask about is `target`."""
+    kind, cores = device_kind(target)
+    device = jax.sharding.AbstractDevice(kind, cores, "tpu")
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty:
+        mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
+    else:
+        mesh = mesh.update(abstract_device=device)
+    with jax.sharding.use_abstract_mesh(mesh):
+        yield
+
+
+def lower_as_tpu(ctx: mlir.LoweringRuleContext, *in_nodes, **params):
+    """Emits what JAX emits for a TPU: a tpu_custom_call and, around it, conversions of booleans."""
+    compiler_params = params.get("compiler_params")
+    rule = None
+    if compiler_params is not None:
+        rule = pallas_core.get_lowering_rule(type(compiler_params), "tpu")
+    if rule is None:
+        rule = pallas_call_registration.pallas_call_tpu_lowering_rule
+    return rule(ctx, *in_nodes, interpret=False, **params)
+
+
+def find_custom_call(block: ir.Block) -> ir.Operation:
+    """The last tpu_custom_call in a block."""
+    found = None
+    for op in block.operations:
+        if op.operation.name == "stablehlo.custom_call":
+            if ir.StringAttr(op.operation.attributes["call_target_name"]).value == "tpu_custom_call":
+                found = op.operation
+    if found is None:
+        raise RuntimeError("JAX's TPU lowering made no tpu_custom_call")
+    return found
+
+
+def standalone_module(ctx: mlir.LoweringRuleContext, in_types: list[ir.Type], target: str, **params) -> str:
+    """StableHLO text of a module whose only function is one tpu_custom_call: this pallas_call, lowered for a TPU."""
+    context = ctx.module_context.context
+    with context, ir.Location.unknown(context), as_target(target):
+        # Lowered into a scratch function, so that the program around it is left as it is.
+        scratch = ir.Module.create()
+        with ir.InsertionPoint(scratch.body):
+            holder = func_dialect.FuncOp("scratch", (in_types, []))
+        block = holder.add_entry_block()
+        with ir.InsertionPoint(block):
+            lower_as_tpu(ctx, *block.arguments, **params)
+        call = find_custom_call(block)
+
+        module = ir.Module.create()
+        partitions = ctx.module_context.axis_context
+        count = getattr(getattr(partitions, "mesh", None), "size", 1)
+        i32 = ir.IntegerType.get_signless(32)
+        module.operation.attributes["sym_name"] = ir.StringAttr.get("tilecheck_capture")
+        module.operation.attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, count)
+        module.operation.attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
+        types = [operand.type for operand in call.operands], [result.type for result in call.results]
+        with ir.InsertionPoint(module.body):
+            main = func_dialect.FuncOp("main", types, visibility="public")
+        entry = main.add_entry_block()
+        with ir.InsertionPoint(entry):
+            alone = call.clone()
+            for index, argument in enumerate(entry.arguments):
+                alone.operands[index] = argument
+            func_dialect.ReturnOp(list(alone.results))
+        module.operation.verify()
+        return str(module) + "\n"
+
+
+@contextlib.contextmanager
+def answering_as(target: str):
+    """While it lasts, kernels that ask Pallas which chip this is (at trace time) hear `target`."""
+    kind, cores = device_kind(target)
+    before = tpu_info.get_device_kind, tpu_info.get_num_device_cores
+    tpu_info.get_device_kind, tpu_info.get_num_device_cores = (lambda: kind), (lambda: cores)
+    try:
+        yield
+    finally:
+        tpu_info.get_device_kind, tpu_info.get_num_device_cores = before
