@@ -1,0 +1,17 @@
+// Brings the operations of older Mosaic IR versions to the newest form.
+#pragma once
+
+#include <string_view>
+
+#include "sim/mosaic/ir.h"
+
+namespace tilecheck::mosaic {
+
+// The newest `stable_mosaic.version` whose changes are known.
+inline constexpr int kNewestIrVersion = 15;
+
+// In place. Also folds old spellings into one (vector.store into tpu.vector_store, `position` into `static_position`).
+// Throws InputError for a newer version unless `force`, and for the layouts of payloads before there was a stable form.
+void upgrade(Module& module, std::string_view name, bool force);
+
+}  // namespace tilecheck::mosaic
