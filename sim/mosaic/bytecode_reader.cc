@@ -227,6 +227,7 @@ class Reader {
         }
       }
       if (isolated || is_function) outer.swap(spans_);
+      op.regions = regions;
       if (is_function) {
         finish_function(op);
         value_types_ = std::move(outer_types);

@@ -18,9 +18,9 @@
 #include "sim/mosaic/attr_names.h"
 #include "sim/mosaic/op_table.h"
 #include "sim/report/loc.h"
+#include "sim/spec/kernel_spec.h"
 #include "sim/types/dtype.h"
 #include "sim/types/shape.h"
-#include "sim/types/space.h"
 
 namespace tilecheck::mosaic {
 

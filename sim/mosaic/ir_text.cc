@@ -4,12 +4,11 @@
 #include <cstring>
 
 #include "sim/mosaic/ir.h"
+#include "sim/mosaic/text.h"
 #include "sim/types/float_formats.h"
 
 namespace tilecheck::mosaic {
 namespace {
-
-std::string_view space_text(Space space) { return space == Space::semaphore ? "semaphore_mem" : name(space); }
 
 std::string element_text(const Type& type) {
   if (type.dtype == DType::semaphore) return "!tpu.semaphore";
@@ -163,7 +162,7 @@ std::string to_string(const Type& type) {
   for (int64_t dim : type.shape) out.append(dim == kDynamic ? "?" : std::to_string(dim)).append("x");
   out += element_text(type);
   if (type.layout) out += ", " + to_string(*type.layout);
-  if (type.is_memref()) out += ", #tpu.memory_space<" + std::string(space_text(type.space)) + ">";
+  if (type.is_memref()) out += ", #tpu.memory_space<" + std::string(mlir_name(type.space)) + ">";
   return out + ">";
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <utility>
+#include <vector>
 
 #include "sim/types/error.h"
 
@@ -430,24 +432,35 @@ const Attr* parse_attr(Module& module, TextCursor& text) {
   return module.make(attr);
 }
 
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Space>, 8> kSpaceNames{{{"any", Space::any},
+                                                                         {"vmem", Space::vmem},
+                                                                         {"smem", Space::smem},
+                                                                         {"hbm", Space::hbm},
+                                                                         {"cmem", Space::cmem},
+                                                                         {"semaphore_mem", Space::semaphore},
+                                                                         {"vmem_shared", Space::vmem_shared},
+                                                                         {"host", Space::host}}};
+
+}  // namespace
+
 bool parse_space(const Attr& attr, Space& space) {
   // "vmem" or "smem, sc_scalar_subcore": the core a space belongs to follows it.
   std::string_view name = attr.body.substr(0, attr.body.find(','));
   while (name.ends_with(' ')) name.remove_suffix(1);
-  constexpr std::array<std::pair<std::string_view, Space>, 8> kNames{{{"any", Space::any},
-                                                                      {"vmem", Space::vmem},
-                                                                      {"smem", Space::smem},
-                                                                      {"hbm", Space::hbm},
-                                                                      {"cmem", Space::cmem},
-                                                                      {"semaphore_mem", Space::semaphore},
-                                                                      {"vmem_shared", Space::vmem_shared},
-                                                                      {"host", Space::host}}};
-  for (const auto& [text, value] : kNames)
+  for (const auto& [text, value] : kSpaceNames)
     if (text == name) {
       space = value;
       return true;
     }
   return false;
+}
+
+std::string_view mlir_name(Space space) {
+  for (const auto& [text, value] : kSpaceNames)
+    if (value == space) return text;
+  return "?";
 }
 
 }  // namespace tilecheck::mosaic

@@ -54,5 +54,7 @@ const Type* parse_type(Module& module, TextCursor& text);
 const Attr* parse_attr(Module& module, TextCursor& text);
 // The space of a #tpu.memory_space attribute; false if its name is unknown.
 bool parse_space(const Attr& attr, Space& space);
+// As MLIR writes it: "vmem", "semaphore_mem".
+std::string_view mlir_name(Space space);
 
 }  // namespace tilecheck::mosaic
