@@ -20,6 +20,10 @@ Finding finding_on(const MachineState& s, Kind kind, std::string message, const 
   return f;
 }
 
+bool is_prefetch(const MachineState& s, const Buffer& b) {
+  return std::any_of(s.prefetch.begin(), s.prefetch.end(), [&](const auto& p) { return p.get() == &b; });
+}
+
 bool is_vector_space(Space space) { return space == Space::vmem || space == Space::smem; }
 
 }  // namespace
@@ -42,6 +46,11 @@ int Core::device_count() const { return state_.options->devices; }
 int Core::core_index() const { return state_.core; }
 int Core::core_count() const { return state_.options->cores; }
 OpContext& Core::ops() { return state_.ops; }
+std::shared_ptr<void>& Core::body_state() { return state_.body_state; }
+Engine& Core::engine() {
+  if (!state_.engine) throw NeedsSerialRun{};
+  return *state_.engine;
+}
 Counters& Core::counters() { return state_.counters; }
 void Core::report(Finding finding) { state_.report(std::move(finding)); }
 
@@ -79,7 +88,10 @@ void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
     state_.report(std::move(f));
   }
   if (b.history) [[unlikely]]
-    state_.engine->access(state_.agent, ref, kind, at);
+    engine().access(state_.agent, ref, kind, at);
+  // A parallel part's index maps must see what a serial run's would.
+  if (!state_.engine && kind == AccessKind::write && b.space == Space::smem && is_prefetch(state_, b)) [[unlikely]]
+    throw NeedsSerialRun{};
 }
 
 Tile Core::load(const Ref& ref, const Access& access, Loc at) {
@@ -241,7 +253,7 @@ CopyHandle Core::start_copy(const Ref& source, const Ref& destination, const Ref
   request.priority = priority;
   ++state_.counters.dma_copies;
   state_.counters.dma_bytes += source.size_bytes();
-  state_.engine->start(state_.agent, request, at);
+  engine().start(state_.agent, request, at);
   return handle;
 }
 
@@ -259,7 +271,7 @@ CopyHandle Core::start_remote_copy(const Ref& source, const Ref& destination, co
   if (!request.peer.device && !request.peer.core) request.peer.device = state_.device;
   ++state_.counters.dma_copies;
   state_.counters.dma_bytes += source.size_bytes();
-  state_.engine->start(state_.agent, request, at);
+  engine().start(state_.agent, request, at);
   return handle;
 }
 
@@ -275,7 +287,7 @@ void Core::wait_received(const CopyHandle& copy, Loc at) { wait_bytes_of(copy.do
 void Core::wait_bytes_of(const Ref& done, const Ref& like, Loc at) {
   if (state_.ops.record_only) return;
   ++state_.counters.semaphore_waits;
-  state_.engine->wait_copy(state_.agent, semaphore_of(done), like.size_bytes(), at);
+  engine().wait_copy(state_.agent, semaphore_of(done), like.size_bytes(), at);
 }
 
 void Core::sync_copy(const Ref& source, const Ref& destination, Loc at) {
@@ -290,18 +302,18 @@ void Core::sync_copy(const Ref& source, const Ref& destination, Loc at) {
 void Core::signal(const Ref& semaphore, int64_t amount, Peer peer, Loc at) {
   if (state_.ops.record_only) return;
   ++state_.counters.semaphore_signals;
-  state_.engine->signal(state_.agent, semaphore_of(semaphore), amount, peer, at);
+  engine().signal(state_.agent, semaphore_of(semaphore), amount, peer, at);
 }
 
 void Core::wait(const Ref& semaphore, int64_t amount, Loc at) {
   if (state_.ops.record_only) return;
   ++state_.counters.semaphore_waits;
-  state_.engine->wait(state_.agent, semaphore_of(semaphore), amount, at);
+  engine().wait(state_.agent, semaphore_of(semaphore), amount, at);
 }
 
 int64_t Core::read(const Ref& semaphore, Loc at) {
   if (state_.ops.record_only) return 0;
-  return state_.engine->read(state_.agent, semaphore_of(semaphore), at);
+  return engine().read(state_.agent, semaphore_of(semaphore), at);
 }
 
 Ref Core::barrier_semaphore(Loc at) {
@@ -334,14 +346,14 @@ void Core::scope(std::span<const Scratch> allocations, const std::function<void(
     refs.push_back(Ref::whole(b));
     list.push_back(&b);
   }
-  state_.engine->enter_scope(state_.agent, list, at);
+  if (state_.engine) state_.engine->enter_scope(state_.agent, list, at);
   ++state_.scope_depth;
   struct Restore {  // also when a finding stops the run
     int& depth;
     ~Restore() { --depth; }
   } restore{state_.scope_depth};
   body(refs);
-  state_.engine->leave_scope(state_.agent, list, at);
+  if (state_.engine) state_.engine->leave_scope(state_.agent, list, at);
   for (Buffer* b : list) b->alive = false;
 }
 

@@ -107,9 +107,12 @@ class Core {
   // Ends the run as `incomplete`: `what` is not modelled.
   [[noreturn]] void incomplete(const std::string& what, Loc at);
   Counters& counters();
+  // A body's own state, one per core and launch; bodies run on several threads at once and must keep none elsewhere.
+  std::shared_ptr<void>& body_state();
   void report(Finding finding);  // stops the run if the finding's kind does
 
  private:
+  Engine& engine();
   MachineState& state_;
 };
 

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <cstring>
 
+#include "sim/machine/counters.h"
+#include "sim/machine/fp_control.h"
+#include "sim/machine/parallel.h"
 #include "sim/machine/pipeline.h"
 #include "sim/machine/split.h"
 #include "sim/machine/state.h"
@@ -83,6 +86,17 @@ bool needs_engine(const KernelSpec& spec, const LaunchOptions& options) {
   return !spec.aliases.empty() || options.cores > 1;
 }
 
+// As before the first step, after an attempt that is not to count.
+void reset_results(const KernelSpec& spec, DeviceMemory& memory, const LaunchOptions& options) {
+  for (size_t i = 0; i < spec.out.size(); ++i) {
+    if (std::any_of(spec.aliases.begin(), spec.aliases.end(),
+                    [&](const Alias& a) { return a.output == static_cast<int>(i); }))
+      continue;
+    memory.out[i]->filled = false;
+    memory.out[i]->shadow.set_all(!options.check_definedness);
+  }
+}
+
 void note_undefined_output(FindingSink& sink, const Window& w, const std::vector<uint8_t>& undefined, int device) {
   int64_t count = 0, first = -1;
   bool computed = false;
@@ -136,33 +150,6 @@ DeviceResults collect(const KernelSpec& spec, DeviceMemory& memory, const Engine
   return results;
 }
 
-void add_counters(Counters& into, const Counters& from) {
-  into.grid_steps += from.grid_steps;
-  into.operations += from.operations;
-  into.flops += from.flops;
-  into.transcendentals += from.transcendentals;
-  into.loads += from.loads;
-  into.load_bytes += from.load_bytes;
-  into.stores += from.stores;
-  into.store_bytes += from.store_bytes;
-  into.dma_copies += from.dma_copies;
-  into.dma_bytes += from.dma_bytes;
-  into.semaphore_waits += from.semaphore_waits;
-  into.semaphore_signals += from.semaphore_signals;
-  into.unused_loads_removed = std::max(into.unused_loads_removed, from.unused_loads_removed);
-  into.unused_load_bytes = std::max(into.unused_load_bytes, from.unused_load_bytes);
-  if (into.windows.empty()) {
-    into.windows = from.windows;
-    return;
-  }
-  for (size_t i = 0; i < into.windows.size() && i < from.windows.size(); ++i) {
-    into.windows[i].fetches += from.windows[i].fetches;
-    into.windows[i].write_backs += from.windows[i].write_backs;
-    into.windows[i].moved_bytes += from.windows[i].moved_bytes;
-    into.windows[i].minimum_bytes += from.windows[i].minimum_bytes;
-  }
-}
-
 }  // namespace
 
 LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
@@ -188,6 +175,21 @@ LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const De
   for (int d = 0; d < options.devices; ++d)
     memory.push_back(device_memory(spec, args[static_cast<size_t>(d)], options, d));
 
+  const FpControl fp;
+  if (std::optional<ParallelRun> run = run_parallel(spec, body, memory[0], options)) {
+    result.report.counters = std::move(run->counters);
+    result.report.schedule_independent = true;
+    const Engine idle(options.sync, sink);
+    result.devices.push_back(collect(spec, memory[0], idle, sink));
+    if (result.report.findings.empty()) {
+      result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      return result;
+    }
+    result.devices.clear();
+    result.report.findings.clear();
+  }
+  if (options.threads > 1) reset_results(spec, memory[0], options);
+
   const bool through_engine = needs_engine(spec, options);
   EngineOptions sync = options.sync;
   sync.disable_semaphore_checks = sync.disable_semaphore_checks || spec.disable_semaphore_checks;
@@ -211,6 +213,7 @@ LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const De
       s.core = c;
       s.ops.pool = &s.pool;
       s.ops.numerics = options.numerics;
+      s.ops.observer = &s.work;
       s.agent = engine.add_agent({d, c, &s.step});
       allocate(s, through_engine);
       total += parts[static_cast<size_t>(c)].step_count();

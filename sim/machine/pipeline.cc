@@ -2,41 +2,12 @@
 
 #include <algorithm>
 
+#include "sim/machine/smem_prefetch.h"
 #include "sim/memory/transfer.h"
+#include "sim/spec/traffic.h"
 
 namespace tilecheck {
 namespace {
-
-class SmemPrefetch : public PrefetchReader {
- public:
-  explicit SmemPrefetch(MachineState& state) : state_(state) {}
-  int64_t read(int operand, const Dims& index) const override {
-    if (operand < 0 || operand >= static_cast<int>(state_.prefetch.size())) {
-      state_.report(Finding::make(Kind::out_of_bounds_read, "an index map reads scalar-prefetch operand " +
-                                                                std::to_string(operand) + "; the kernel has " +
-                                                                std::to_string(state_.prefetch.size())));
-      return 0;
-    }
-    Ref ref = Ref::whole(*state_.prefetch[static_cast<size_t>(operand)]);
-    std::vector<Slice> at;
-    for (int64_t i : index) at.emplace_back(i);
-    ref = ref.slice(at);
-    if (!in_bounds(ref, false)) {
-      state_.report(Finding::make(Kind::out_of_bounds_read, "an index map reads " + to_string(ref) +
-                                                                ", outside its shape " + to_tuple(ref.buffer->shape)));
-      return 0;
-    }
-    uint8_t undefined = 0;
-    const uint64_t bits = load_scalar(ref, &undefined);
-    if (undefined)
-      state_.report(
-          Finding::make(Kind::undefined_use, "an index map reads " + to_string(ref) + ", which is undefined"));
-    return static_cast<int64_t>(bits);
-  }
-
- private:
-  MachineState& state_;
-};
 
 class Pipeline {
  public:
@@ -45,18 +16,7 @@ class Pipeline {
     input_count_ = spec.in.size();
     for (const Window& w : spec.in) windows_.push_back(&w);
     for (const Window& w : spec.out) windows_.push_back(&w);
-    for (size_t i = 0; i < windows_.size(); ++i) {
-      const Window& w = *windows_[i];
-      WindowCounters c;
-      c.name = w.name;
-      c.dtype = w.dtype;
-      c.array = w.array;
-      c.block = w.block_sizes();
-      c.is_output = i >= input_count_;
-      c.slots = static_cast<int>(state.windows[i].slots.size());
-      counters_.push_back(std::move(c));
-      aliased_.push_back(false);
-    }
+    aliased_.assign(windows_.size(), false);
     for (const Alias& a : spec.aliases) aliased_[input_count_ + static_cast<size_t>(a.output)] = true;
   }
 
@@ -82,7 +42,6 @@ class Pipeline {
   const bool through_engine_;
   size_t input_count_ = 0;
   std::vector<const Window*> windows_;
-  std::vector<WindowCounters> counters_;
   std::vector<bool> aliased_;
   StepRecord* record_ = nullptr;
 };
@@ -131,12 +90,7 @@ void Pipeline::start(size_t w, const Visit& visit, const Dims& step, bool fetch)
   Ref in_array, in_slot;
   bool whole_block = false;
   const bool any = parts(w, visit, in_array, in_slot, whole_block);
-  WindowCounters& c = counters_[w];
-  const int64_t bytes = any ? in_array.size_bytes() : 0;
-  ++(fetch ? c.fetches : c.write_backs);
-  c.moved_bytes += bytes;
-  if (visit.first || !fetch) c.minimum_bytes += fetch || visit.first ? bytes : 0;
-  record(w, visit, fetch, !fetch, bytes);
+  record(w, visit, fetch, !fetch, any ? in_array.size_bytes() : 0);
   // What an edge fetch does not fill keeps its bytes and loses its definedness.
   if (fetch && !whole_block) {
     in_slot.buffer->ensure_filled();
@@ -203,6 +157,7 @@ void Pipeline::check_write_back(size_t w, const Visit& visit) {
 void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after_step) {
   const SmemPrefetch prefetch(state_);
   PlanCursor cursor(*state_.spec, part, &prefetch);
+  TrafficCounter traffic(*state_.spec);
   const size_t n = windows_.size();
   std::vector<Ref> refs;
   for (auto& p : state_.prefetch) refs.push_back(Ref::whole(*p));
@@ -216,6 +171,7 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
     const std::span<const Visit> visits = cursor.visits();
     const int64_t number = cursor.number();
     state_.step = cursor.step();
+    traffic.step(visits);
     const LaunchOptions& o = *state_.options;
     record_ = nullptr;
     if (o.record_steps && number >= o.step_begin && (o.step_end < 0 || number < o.step_end)) {
@@ -262,7 +218,7 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
     if (after_step && !after_step()) throw StopRun{};
   }
   for (const auto& [w, visit] : pending_out) wait(w, visit);
-  for (size_t w = 0; w < n; ++w) state_.counters.windows.push_back(counters_[w]);
+  state_.counters.windows = traffic.windows();
 }
 
 }  // namespace

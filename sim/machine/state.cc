@@ -12,6 +12,17 @@ int ScopeSites::id(const Loc& at, int depth, int nth) {
   return ids_.try_emplace(key, static_cast<int>(ids_.size())).first->second;
 }
 
+void WorkCounter::on_op(const OpCall& call, std::span<const Tile> operands, const Tile& result) {
+  ++counters_.operations;
+  if (call.op == OpId::matmul) {
+    int64_t contracted = 1;
+    for (int64_t d : call.dot.lhs_contract) contracted *= operands[0].shape()[static_cast<int>(d)];
+    counters_.flops += 2 * contracted * result.size();
+  } else if (info(call.op).cost == CostClass::eup) {
+    counters_.transcendentals += result.size();
+  }
+}
+
 void MachineState::report(Finding finding) {
   if (finding.step.empty()) finding.step = step;
   finding.device = device;
@@ -77,13 +88,17 @@ std::vector<std::unique_ptr<Buffer>>& MachineState::scoped_at(int site, std::spa
   return buffers;
 }
 
+std::unique_ptr<Buffer> smem_copy(const MachineState& state, size_t i) {
+  Buffer& array = *state.memory->prefetch[i];
+  auto copy = make_buffer(state, state.spec->prefetch[i].name, Space::smem, array.dtype, array.shape, state.spec->at);
+  copy_elements(Ref::whole(array), Ref::whole(*copy));
+  return copy;
+}
+
 void allocate(MachineState& state, bool through_engine) {
   const KernelSpec& spec = *state.spec;
   for (size_t i = 0; i < spec.prefetch.size(); ++i) {
-    const Buffer& array = *state.memory->prefetch[i];
-    auto copy = make_buffer(state, spec.prefetch[i].name, Space::smem, array.dtype, array.shape, spec.at);
-    copy_elements(Ref::whole(const_cast<Buffer&>(array)), Ref::whole(*copy));
-    state.prefetch.push_back(std::move(copy));
+    state.prefetch.push_back(smem_copy(state, i));
   }
   for (size_t i = 0; i < spec.in.size(); ++i) allocate_window(state, spec.in[i], *state.memory->in[i], through_engine);
   for (size_t i = 0; i < spec.out.size(); ++i)

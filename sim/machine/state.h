@@ -44,10 +44,20 @@ struct WindowSlots {
   std::unique_ptr<Buffer> semaphores;          // one per slot, when copies go through the engine
 };
 
+// Counts the work of tile operations.
+class WorkCounter : public OpObserver {
+ public:
+  explicit WorkCounter(Counters& counters) : counters_(counters) {}
+  void on_op(const OpCall& call, std::span<const Tile> operands, const Tile& result) override;
+
+ private:
+  Counters& counters_;
+};
+
 struct MachineState {
   const KernelSpec* spec = nullptr;
   const LaunchOptions* options = nullptr;
-  Engine* engine = nullptr;
+  Engine* engine = nullptr;  // null in a parallel part, which must not need one
   FindingSink* findings = nullptr;
   ScopeSites* sites = nullptr;
   DeviceMemory* memory = nullptr;
@@ -68,6 +78,8 @@ struct MachineState {
   std::map<int, std::vector<std::unique_ptr<Buffer>>> scoped;  // by site
   int scope_depth = 0;
   std::vector<StepRecord> steps;
+  WorkCounter work{counters};
+  std::shared_ptr<void> body_state;  // the body's own, per core: Core::body_state()
 
   DType repr_of(DType dtype) const { return ops.repr_of(dtype); }
   void report(Finding finding);  // fills in step, device and core; throws StopRun if the kind stops the run
@@ -75,8 +87,14 @@ struct MachineState {
   std::vector<std::unique_ptr<Buffer>>& scoped_at(int site, std::span<const Scratch> allocations, const Loc& at);
 };
 
+// Thrown by a parallel part that meets what only a serial run can do: a copy, a semaphore, a write to shared memory.
+struct NeedsSerialRun {};
+
 // Allocates slots, scratch and SMEM copies of scalar prefetch. `through_engine`: window copies get semaphores.
 void allocate(MachineState& state, bool through_engine);
+
+// A fresh SMEM copy of scalar-prefetch operand `i`.
+std::unique_ptr<Buffer> smem_copy(const MachineState& state, size_t i);
 
 // The same address in another core's memories: window slot, scratch, scalar prefetch, scoped allocation, array.
 // InputError when the Ref is of none of them.

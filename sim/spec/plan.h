@@ -27,9 +27,9 @@ struct Visit {
   Dims block;   // block index per array dimension (element dimensions: the element index)
   Dims origin;  // first element in the array; negative or beyond the end where an element window is padded
   int slot = 0;
-  bool enter = false;    // the block differs from the previous step's: inputs are fetched, outputs start afresh
-  bool leave = false;    // the block differs at the next step, or this is the last: outputs are written back
-  bool first = false;    // the block is entered for the first time in this part
+  bool enter = false;  // the block differs from the previous step's: inputs are fetched, outputs start afresh
+  bool leave = false;  // the block differs at the next step, or this is the last: outputs are written back
+  bool first = false;  // the block is entered for the first time in this part
 };
 
 // Walks a part of the grid with one step of look-ahead, in O(windows) memory plus one bit per block. Index

@@ -1,0 +1,176 @@
+#include "sim/machine/parallel.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "sim/machine/counters.h"
+#include "sim/machine/fp_control.h"
+#include "sim/machine/pipeline.h"
+#include "sim/machine/smem_prefetch.h"
+#include "sim/spec/traffic.h"
+#include "sim/types/error.h"
+
+namespace tilecheck {
+namespace {
+
+// Parts per thread: enough to even out steps of different cost (causal masks), few enough to keep memories few.
+constexpr int64_t kPartsPerThread = 4;
+
+bool may_run_in_parts(const KernelSpec& spec, const LaunchOptions& options) {
+  if (options.threads < 2 || options.devices != 1 || options.cores != 1 || options.record_steps) return false;
+  if (!options.check_definedness) return false;  // stale memory of another part could pass unseen
+  if (!spec.aliases.empty() || spec.has_communication) return false;
+  for (const Window& w : spec.in)
+    if (!w.pipelined()) return false;
+  for (const Window& w : spec.out)
+    if (!w.pipelined() || w.revisit == Revisit::any || w.block.empty()) return false;
+  for (const Scratch& s : spec.scratch)
+    if (is_semaphore(s.dtype)) return false;
+  return true;
+}
+
+// The grid cut along parallel axes that every output block depends on, outermost first, until there are enough parts.
+std::vector<GridPart> cut(const KernelSpec& spec, int64_t wanted) {
+  std::vector<GridPart> parts{GridPart::whole(spec.grid)};
+  for (int axis = 0; axis < spec.grid.rank() && static_cast<int64_t>(parts.size()) < wanted; ++axis) {
+    const bool parallel = static_cast<size_t>(axis) < spec.semantics.size() &&
+                          spec.semantics[static_cast<size_t>(axis)] == Semantics::parallel;
+    if (!parallel) break;  // an inner cut under an outer serial axis would interleave
+    const bool separates = std::all_of(spec.out.begin(), spec.out.end(), [&](const Window& w) {
+      return w.index.dependence(spec.grid.rank()).grid_axes >> axis & 1u;
+    });
+    if (!separates || spec.grid[axis] < 2) continue;
+    const int64_t pieces = std::min(
+        spec.grid[axis], (wanted + static_cast<int64_t>(parts.size()) - 1) / static_cast<int64_t>(parts.size()));
+    std::vector<GridPart> finer;
+    for (const GridPart& part : parts)
+      for (int64_t i = 0; i < pieces; ++i) {
+        GridPart p = part;
+        p.lo[axis] = spec.grid[axis] * i / pieces;
+        p.extents[axis] = spec.grid[axis] * (i + 1) / pieces - p.lo[axis];
+        finer.push_back(p);
+      }
+    parts = std::move(finer);
+  }
+  return parts;
+}
+
+// No output block belongs to two parts.
+bool outputs_disjoint(const KernelSpec& spec, const std::vector<GridPart>& parts, const PrefetchReader* prefetch) {
+  KernelSpec outputs = spec;
+  outputs.in.clear();
+  std::vector<std::vector<std::pair<Dims, size_t>>> owners(spec.out.size());
+  for (size_t p = 0; p < parts.size(); ++p) {
+    PlanCursor cursor(outputs, parts[p], prefetch);
+    while (cursor.advance())
+      for (size_t w = 0; w < spec.out.size(); ++w)
+        if (cursor.visits()[w].enter && cursor.visits()[w].first) owners[w].emplace_back(cursor.visits()[w].origin, p);
+  }
+  const auto less = [](const auto& a, const auto& b) {
+    return std::lexicographical_compare(a.first.begin(), a.first.end(), b.first.begin(), b.first.end());
+  };
+  for (size_t w = 0; w < owners.size(); ++w) {
+    for (const BlockDim& d : spec.out[w].block)
+      if (d.kind == BlockDim::Kind::element) return false;  // blocks may overlap partly
+    std::sort(owners[w].begin(), owners[w].end(), less);
+    for (size_t i = 1; i < owners[w].size(); ++i)
+      if (owners[w][i].first == owners[w][i - 1].first && owners[w][i].second != owners[w][i - 1].second) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body, DeviceMemory& memory,
+                                        const LaunchOptions& options) {
+  if (!may_run_in_parts(spec, options)) return std::nullopt;
+  const std::vector<GridPart> parts = cut(spec, options.threads * kPartsPerThread);
+  if (parts.size() < 2) return std::nullopt;
+
+  // What the parts share must not change shape under them.
+  for (auto& out : memory.out) {
+    out->ensure_filled();
+    out->shadow.bytes();
+  }
+  std::vector<Counters> counters(parts.size());
+  std::atomic<bool> failed{false};
+  std::atomic<int64_t> done{0};
+  const int64_t total = spec.step_count();
+  bool checked = false;
+  std::vector<WindowCounters> traffic;
+  const auto run = [&](size_t p) {
+    if (failed) return;
+    const FpControl fp;
+    std::vector<Finding> findings;
+    FindingSink sink(findings);
+    ScopeSites sites;
+    MachineState state;
+    state.spec = &spec;
+    state.options = &options;
+    state.findings = &sink;
+    state.sites = &sites;
+    state.memory = &memory;
+    state.ops.pool = &state.pool;
+    state.ops.numerics = options.numerics;
+    state.ops.observer = &state.work;
+    try {
+      allocate(state, false);
+      run_part(state, body, parts[p], false, [&] {
+        ++done;
+        return !failed.load(std::memory_order_relaxed);
+      });
+      if (!findings.empty()) failed = true;
+    } catch (const StopRun&) {
+      failed = true;
+    } catch (const NeedsSerialRun&) {
+      failed = true;
+    } catch (const Incomplete&) {
+      failed = true;
+    }
+    counters[p] = state.counters;
+  };
+  // The plan of the whole grid (traffic, disjoint outputs) is walked beside the parts.
+  const auto plan = [&] {
+    std::vector<Finding> findings;
+    FindingSink sink(findings);
+    MachineState state;
+    state.spec = &spec;
+    state.options = &options;
+    state.findings = &sink;
+    state.memory = &memory;
+    state.ops.numerics = options.numerics;
+    for (size_t i = 0; i < spec.prefetch.size(); ++i) state.prefetch.push_back(smem_copy(state, i));
+    const SmemPrefetch prefetch(state);
+    try {
+      traffic = count_traffic(spec, GridPart::whole(spec.grid), &prefetch);
+      checked = findings.empty() && outputs_disjoint(spec, parts, &prefetch);
+    } catch (const StopRun&) {
+      checked = false;
+    }
+    if (!checked) failed = true;
+  };
+  tbb::task_arena arena(options.threads);
+  arena.execute([&] {
+    tbb::parallel_for(
+        size_t{0}, parts.size() + 1,
+        [&](size_t i) {
+          if (i == 0) {
+            plan();
+          } else {
+            run(i - 1);
+            if (options.progress && i == 1) options.progress(done, total);
+          }
+        },
+        tbb::simple_partitioner());
+  });
+  if (failed || !checked) return std::nullopt;
+  ParallelRun result;
+  for (const Counters& c : counters) add_counters(result.counters, c);
+  result.counters.windows = std::move(traffic);
+  return result;
+}
+
+}  // namespace tilecheck

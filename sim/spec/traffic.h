@@ -1,0 +1,35 @@
+// Window traffic of a grid, counted from the plan alone.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/report/report.h"
+#include "sim/spec/plan.h"
+
+namespace tilecheck {
+
+// Fed each step's visits in order; so counters do not depend on how or where steps are executed.
+class TrafficCounter {
+ public:
+  explicit TrafficCounter(const KernelSpec& spec);
+  void step(std::span<const Visit> visits);
+  const std::vector<WindowCounters>& windows() const { return counters_; }
+
+ private:
+  struct Entry {
+    const Window* window;
+    bool is_output;
+    bool loads;  // an output with revisit mode any is loaded at each change
+  };
+  std::vector<Entry> entries_;
+  std::vector<WindowCounters> counters_;  // inputs, then outputs
+};
+
+// Bytes of the part of a block that lies inside the array.
+int64_t block_bytes(const Window& window, const Visit& visit);
+
+// The whole of `part`, without running anything.
+std::vector<WindowCounters> count_traffic(const KernelSpec& spec, const GridPart& part, const PrefetchReader* prefetch);
+
+}  // namespace tilecheck
