@@ -127,14 +127,20 @@ def clang_format_faults(root, paths):
         yield f"{path}: not formatted (clang-format -i {path})"
 
 
+def repository_files(root):
+    """What git would commit; without git, in an unpacked archive, whatever does not look generated."""
+    if shutil.which("git"):
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=root, capture_output=True, text=True)
+        if listed.returncode == 0:
+            return [p for p in listed.stdout.split("\0") if p and (root / p).is_file()]
+    found = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
+    return [p for p in found if not GENERATED.search(p) and not p.startswith(".git/")]
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True)
-    if listed.returncode == 0:
-        paths = [p for p in listed.stdout.split("\0") if p and (root / p).is_file()]
-    else:  # an unpacked archive
-        paths = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
-        paths = [p for p in paths if not GENERATED.search(p)]
+    paths = repository_files(root)
     allowed = layers((root / "CMakeLists.txt").read_text())
     faults = list(check_layers(allowed))
     for path in paths:
