@@ -19,123 +19,39 @@ enum class Numerics : uint8_t {
 };
 
 // f = float, s = signed, u = unsigned; no suffix: any integer (or bool where it makes sense).
+// clang-format off
 enum class OpId : uint8_t {
   // elementwise, float
-  addf,
-  subf,
-  mulf,
-  divf,
-  remf,
-  maximumf,
-  minimumf,
-  maxnumf,
-  minnumf,
-  negf,
-  absf,
-  exp,
-  exp2,
-  log,
-  log2,
-  log1p,
-  expm1,
-  sqrt,
-  rsqrt,
-  cbrt,
-  tanh,
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  erf,
-  erfc,
-  logistic,
-  ceil,
-  floor,
-  round /* half away from zero */,
-  roundeven,
-  trunc,
-  powf,
-  atan2,
-  copysign,
-  fma,
-  reciprocal /* attr approx */,
-  is_weird /* inf or NaN -> b1 */,
+  addf, subf, mulf, divf, remf, maximumf, minimumf, maxnumf, minnumf, negf, absf,
+  exp, exp2, log, log2, log1p, expm1, sqrt, rsqrt, cbrt, tanh, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, erfc,
+  logistic, ceil, floor, round /* half away from zero */, roundeven, trunc, powf, atan2, copysign, fma,
+  reciprocal /* attr approx */, is_weird /* inf or NaN -> b1 */,
   // elementwise, integer
-  addi,
-  subi,
-  muli,
-  divsi,
-  divui,
-  remsi,
-  remui,
-  ceildivsi,
-  floordivsi,
-  maxsi,
-  maxui,
-  minsi,
-  minui,
-  andi,
-  ori,
-  xori,
-  shli,
-  shrsi,
-  shrui,
-  absi,
-  ctlz,
-  ctpop,
-  cttz,
-  mulsi_high,
-  mului_high,
+  addi, subi, muli, divsi, divui, remsi, remui, ceildivsi, floordivsi, maxsi, maxui, minsi, minui, andi, ori, xori,
+  shli, shrsi, shrui, absi, ctlz, ctpop, cttz, mulsi_high, mului_high,
   // elementwise, comparing and choosing
-  cmpf /* attr predicate */,
-  cmpi /* attr predicate */,
-  select /* condition b1 (same shape or rank 0), then, else */,
+  cmpf /* attr predicate */, cmpi /* attr predicate */, select /* condition b1 (same shape or rank 0), then, else */,
   // conversions (result type: call.dtype)
-  extf,
-  truncf,
-  fptosi,
-  fptoui,
-  sitofp,
-  uitofp,
-  extsi,
-  extui,
-  trunci,
-  stochastic_convert /* f32, random i32 */,
+  extf, truncf, fptosi, fptoui, sitofp, uitofp, extsi, extui, trunci,
+  stochastic_convert /* f32, random 32-bit words: the bits dropped from the mantissa are rounded up with the
+                        probability that the words' high bits give */,
   bitcast /* of equal width: elementwise; else the second-minor dimension takes the ratio (rows pack, row 2r in the low
-             half) */
-  ,
-  pack_elementwise /* n tiles -> words, source 0 in the low bits */,
-  unpack_elementwise /* attr index */,
+             half) */,
+  pack_elementwise /* n tiles -> words, source 0 in the low bits */, unpack_elementwise /* attr index */,
   // shape
-  broadcast /* numpy rules to call.shape */,
-  reshape,
-  transpose /* call.dims: permutation */,
-  concatenate /* attr axis */,
-  slice /* call.dims: offsets, call.strides, call.shape: result shape */,
+  broadcast /* numpy rules to call.shape */, reshape, transpose /* call.dims: permutation */,
+  concatenate /* attr axis */, slice /* call.dims: offsets, call.strides, call.shape: result shape */,
   iota /* call.dims: collapsed row-major dimensions */,
-  rotate /* tile, scalar amount; attr axis, stride, stride_axis: numpy.roll */,
-  repeat /* attr axis, amount */,
+  rotate /* tile, scalar amount; attr axis, stride, stride_axis: numpy.roll */, repeat /* attr axis, amount */,
   gather /* source, indices; call.dims: axis: take_along_axis, index modulo extent */,
   insert_slice /* tile, into, call.dims offsets */,
   // reductions (call.dims: axes, removed from the shape; operand 1, optional: the accumulator)
-  reduce_add,
-  reduce_mul,
-  reduce_max,
-  reduce_min,
-  reduce_maxu,
-  reduce_minu,
-  reduce_and,
-  reduce_or,
-  reduce_xor,
-  argmax /* attr axis, result i32: first of equals */,
-  argmin,
+  reduce_add, reduce_mul, reduce_max, reduce_min, reduce_maxu, reduce_minu, reduce_and, reduce_or, reduce_xor,
+  argmax /* attr axis, result i32: first of equals */, argmin,
   // contraction
   matmul /* lhs, rhs, accumulator (optional); attrs dot, precision */,
 };
+// clang-format on
 inline constexpr int kOpCount = static_cast<int>(OpId::matmul) + 1;
 
 // cmpf predicates are the ordered/unordered ones of MLIR; `one` is executed as `une` (machine-rules 24).
@@ -235,9 +151,10 @@ struct OpInfo {
 };
 const OpInfo& info(OpId op);
 
-// The strip function of an elementwise operation on operands of this repr (conversions: from repr `operand` to
-// call-independent repr `result`); null when the table has none for the type. Chains of them over strips give the same
-// bits as whole-tile calls, since each rounds to its own type.
+// The strip function of an elementwise operation on operands of this repr (select: of the two sides) with results of
+// repr `result`; null when the table has none. Bitcasts have one for equal widths, where no float is kept in f64 (under
+// Numerics::f64 use apply). Chains of them over strips give the same bits as whole-tile calls, since each rounds to its
+// own type.
 StripFn strip_fn(OpId op, DType operand, DType result);
 
 // Result type and shape of a call; throws InputError when operands or attributes do not fit the operation ("addf:
@@ -253,11 +170,14 @@ struct OperandType {
 };
 TypeAndShape result_type(const OpCall& call, std::span<const OperandType> operands);
 
-// Runs one operation. Reuses an operand's block when it is passed by value here and owned by nobody else.
+// Runs one operation; throws what result_type throws. Operands are used up: the result takes over the block of one that
+// nobody else owns, so a caller that needs an operand again passes a copy. Afterwards only operands' types and shapes
+// are to be relied on. Under record_only scalars and splats are computed, everything else is shape_only.
 Tile apply(OpContext& context, const OpCall& call, std::span<Tile> operands);
 
 // Integer and float scalars without tiles, for address arithmetic in payload bodies: bits in the encoding of `dtype`'s
 // storage, sign- or zero-extended to 64 bits (floats: their bit pattern). Same results as apply on rank-0 tiles.
+// `operand` is the operands' type (select: of the two sides); under Numerics::f64 it and call.dtype say f64 for floats.
 uint64_t apply_scalar(const OpCall& call, DType operand, std::span<const uint64_t> operands);
 
 // ---- Sugar for the C++ door. Binary operations broadcast by numpy's rules; the operand types must be equal.

@@ -1,6 +1,7 @@
 // Tile: an immutable value of up to kMaxRank dimensions, the register-level currency of both doors.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,9 @@ inline constexpr uint8_t kComputedFlag = 0x80;
 
 // How a tile keeps its elements.
 enum class Layout : uint8_t {
-  dense,       // row-major elements in a block
-  splat,       // every element is the same; rank-0 tiles are always splats, so scalars never allocate
+  dense,     // row-major elements in a block
+  splat,     // every element is the same; rank-0 tiles are always splats, so scalars never allocate
+  repeated,  // a lazy broadcast or iota: element i (row-major) is block element (i / repeat_inner()) % repeat_period()
   shape_only,  // no data: a recording run, in which only types and shapes flow
 };
 
@@ -56,8 +58,8 @@ class BlockPtr {
   TileBlock* block_ = nullptr;
 };
 
-// Recycles blocks by size class (powers of two), so that a body's grid loop does not call malloc. One per core; must
-// outlive its blocks. Not thread-safe.
+// Recycles blocks by size class (four to each power of two), so that a body's grid loop does not call malloc. One per
+// core; must outlive its blocks. Not thread-safe.
 class TilePool {
  public:
   TilePool() = default;
@@ -70,9 +72,13 @@ class TilePool {
  private:
   friend class BlockPtr;
   void recycle(TileBlock* block);
-  TileBlock* free_[48] = {};  // singly linked through the data
+  TileBlock* free_[4 * 48] = {};  // singly linked through the data
   int64_t held_bytes_ = 0;
 };
+
+inline void BlockPtr::release() {
+  if (block_ && --block_->references == 0) block_->pool->recycle(block_);
+}
 
 // Immutable once made; copies share the block. `undefined`, when present, holds one byte per element (row-major): bit b
 // says that byte b of the element is undefined (any nonzero: the element is not to be trusted); null means that all is
@@ -81,11 +87,11 @@ class TilePool {
 class Tile {
  public:
   Tile() = default;
-  static Tile dense(OpContext& context, DType dtype,
-                    const Shape& shape);  // elements not initialised; storage repr_of()
+  // Elements not initialised; stored as context.repr_of(dtype).
+  static Tile dense(OpContext& context, DType dtype, const Shape& shape);
   static Tile splat(OpContext& context, DType dtype, const Shape& shape, double value);
-  static Tile splat_bits(OpContext& context, DType dtype, const Shape& shape,
-                         uint64_t bits);  // bits in repr's encoding
+  // Bits in repr's encoding.
+  static Tile splat_bits(OpContext& context, DType dtype, const Shape& shape, uint64_t bits);
   static Tile scalar(OpContext& context, DType dtype, double value) { return splat(context, dtype, {}, value); }
   static Tile scalar_int(OpContext& context, DType dtype, int64_t value);
   static Tile shape_only(OpContext& context, DType dtype, const Shape& shape);
@@ -100,21 +106,33 @@ class Tile {
   bool is_scalar() const { return shape_.rank() == 0; }
   OpContext& context() const { return *context_; }
 
-  // Dense only. Writable access is for the maker of the tile, before it is shared.
+  // Dense only; readers that do not know the layout use strip() or materialized(). Writable access is for the maker of
+  // the tile, before it is shared.
   template <typename T>
   const T* data() const {
+    assert(layout_ == Layout::dense);
     return reinterpret_cast<const T*>(block_.data());
   }
-  std::byte* writable_bytes() { return block_.data(); }
-  uint64_t splat_bits() const { return splat_bits_; }  // splat only
+  std::byte* writable_bytes() {
+    assert(layout_ == Layout::dense);
+    return block_.data();
+  }
+  uint64_t splat_bits() const {
+    assert(layout_ == Layout::splat);
+    return splat_bits_;
+  }
+  int64_t repeat_inner() const { return inner_; }    // repeated only
+  int64_t repeat_period() const { return period_; }  // repeated only: elements in the block
   bool sole_owner() const { return block_.unique(); }
+  // Elements offset .. offset + n in repr, consecutive, whatever the layout: the tile's own bytes when it is dense,
+  // else written to scratch (room for n elements).
+  const void* strip(int64_t offset, int64_t n, void* scratch) const;
 
   bool all_defined() const { return !undefined_; }
   const uint8_t* undefined() const {
     return undefined_ ? reinterpret_cast<const uint8_t*>(undefined_.data()) : nullptr;
   }
-  // Gives the tile a shadow of size() bytes (one byte for a splat with shared shadow is not used: splats with undefined
-  // parts are made dense first). Contents are the caller's to fill.
+  // Gives the tile a shadow of size() bytes, splats too. Contents are the caller's to fill.
   uint8_t* make_shadow();
   void drop_shadow() { undefined_ = {}; }
   bool any_undefined() const;
@@ -125,12 +143,13 @@ class Tile {
   // A rank-0 tile's value.
   double value() const { return at(0); }
   int64_t int_value() const { return int_at(0); }
-  // The same elements, dense.
+  // The same elements, dense (a rank-0 tile stays a splat).
   Tile materialized() const;
   // The same bytes under another shape of equal size. Free.
   Tile reshaped(const Shape& shape) const;
 
  private:
+  friend struct TileParts;  // the operations' own access
   OpContext* context_ = nullptr;
   DType dtype_ = DType::f32;
   DType repr_ = DType::f32;
@@ -138,6 +157,7 @@ class Tile {
   Shape shape_;
   int64_t size_ = 1;
   uint64_t splat_bits_ = 0;
+  int64_t inner_ = 1, period_ = 1;
   BlockPtr block_;
   BlockPtr undefined_;
 };

@@ -1,0 +1,156 @@
+// Integer and boolean operations. Nothing traps (machine rule 25); signedness is the operation's, not the type's.
+#include <array>
+#include <bit>
+#include <type_traits>
+
+#include "sim/ops/strips.h"
+
+namespace tilecheck {
+namespace {
+
+__extension__ typedef __int128 Int128;
+__extension__ typedef unsigned __int128 UInt128;
+
+// a / b rounded to zero; -1 for b = 0, and a for the one quotient that does not fit.
+template <class T>
+T divide(T a, T b) {
+  if (b == 0) return static_cast<T>(-1);
+  if constexpr (std::is_signed_v<T>)
+    if (b == -1) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+  return static_cast<T>(a / b);
+}
+
+template <class T>
+T remainder(T a, T b) {
+  if (b == 0) return a;
+  if constexpr (std::is_signed_v<T>)
+    if (b == -1) return 0;
+  return static_cast<T>(a % b);
+}
+
+template <OpId kOp, class Traits>
+struct Binary {
+  using S = typename Traits::Signed;
+  using U = typename Traits::Unsigned;
+  static constexpr int kBits = Traits::kBits;
+  static constexpr bool kUnsigned = kOp == OpId::divui || kOp == OpId::remui || kOp == OpId::maxui ||
+                                    kOp == OpId::minui || kOp == OpId::shrui || kOp == OpId::mului_high;
+  static S apply(S stored_a, S stored_b) {
+    if constexpr (kUnsigned)
+      return Traits::write(
+          static_cast<S>(of_unsigned(Traits::read_unsigned(stored_a), Traits::read_unsigned(stored_b))));
+    else
+      return Traits::write(of_signed(Traits::read_signed(stored_a), Traits::read_signed(stored_b)));
+  }
+  static U of_unsigned(U a, U b) {
+    if constexpr (kOp == OpId::divui) return divide(a, b);
+    if constexpr (kOp == OpId::remui) return remainder(a, b);
+    if constexpr (kOp == OpId::maxui) return a > b ? a : b;
+    if constexpr (kOp == OpId::minui) return a < b ? a : b;
+    if constexpr (kOp == OpId::shrui)
+      return b < static_cast<U>(kBits) ? static_cast<U>(a >> (b & (8 * sizeof(U) - 1))) : U{0};
+    if constexpr (kOp == OpId::mului_high) {
+      if constexpr (sizeof(U) == 8)
+        return static_cast<U>(static_cast<UInt128>(a) * b >> 64);
+      else
+        return static_cast<U>(uint64_t{a} * b >> kBits);
+    }
+  }
+  static S of_signed(S a, S b) {
+    const U ua = static_cast<U>(a), ub = static_cast<U>(b);
+    if constexpr (kOp == OpId::addi) return static_cast<S>(ua + ub);
+    if constexpr (kOp == OpId::subi) return static_cast<S>(ua - ub);
+    if constexpr (kOp == OpId::muli) return static_cast<S>(static_cast<std::common_type_t<U, unsigned>>(ua) * ub);
+    if constexpr (kOp == OpId::divsi) return divide(a, b);
+    if constexpr (kOp == OpId::remsi) return remainder(a, b);
+    if constexpr (kOp == OpId::floordivsi || kOp == OpId::ceildivsi) {
+      const S quotient = divide(a, b);
+      if (b == 0 || remainder(a, b) == 0) return quotient;
+      const bool negative = (a < 0) != (b < 0);
+      if constexpr (kOp == OpId::floordivsi)
+        return static_cast<S>(quotient - (negative ? 1 : 0));
+      else
+        return static_cast<S>(quotient + (negative ? 0 : 1));
+    }
+    if constexpr (kOp == OpId::maxsi) return a > b ? a : b;
+    if constexpr (kOp == OpId::minsi) return a < b ? a : b;
+    if constexpr (kOp == OpId::andi) return static_cast<S>(ua & ub);
+    if constexpr (kOp == OpId::ori) return static_cast<S>(ua | ub);
+    if constexpr (kOp == OpId::xori) return static_cast<S>(ua ^ ub);
+    // Shift amounts are unsigned numbers of kBits bits: a negative one is out of range.
+    const U amount = Traits::read_unsigned(b);
+    const int shift = static_cast<int>(amount & (8 * sizeof(U) - 1));
+    const bool in_range = amount < static_cast<U>(kBits);
+    if constexpr (kOp == OpId::shli) return in_range ? static_cast<S>(static_cast<U>(ua << shift)) : S{0};
+    if constexpr (kOp == OpId::shrsi) return in_range ? static_cast<S>(a >> shift) : static_cast<S>(a < 0 ? -1 : 0);
+    if constexpr (kOp == OpId::mulsi_high) {
+      if constexpr (sizeof(S) == 8)
+        return static_cast<S>(static_cast<Int128>(a) * b >> 64);
+      else
+        return static_cast<S>(int64_t{a} * b >> kBits);
+    }
+  }
+};
+
+template <OpId kOp, class Traits>
+typename Traits::Signed unary(typename Traits::Signed stored) {
+  using S = typename Traits::Signed;
+  using U = typename Traits::Unsigned;
+  constexpr int kSpare = static_cast<int>(8 * sizeof(U)) - Traits::kBits;
+  const U bits = Traits::read_unsigned(stored);
+  if constexpr (kOp == OpId::absi) {
+    const S value = Traits::read_signed(stored);
+    return Traits::write(value < 0 ? static_cast<S>(0 - static_cast<U>(value)) : value);
+  }
+  if constexpr (kOp == OpId::ctlz) return Traits::write(static_cast<S>(std::countl_zero(bits) - kSpare));
+  if constexpr (kOp == OpId::ctpop) return Traits::write(static_cast<S>(std::popcount(bits)));
+  if constexpr (kOp == OpId::cttz)
+    return Traits::write(static_cast<S>(bits == 0 ? Traits::kBits : std::countr_zero(bits)));
+}
+
+template <OpId kOp, class Traits>
+void strip(const StripArgs& args) {
+  using S = typename Traits::Signed;
+  if constexpr (kOp == OpId::absi || kOp == OpId::ctlz || kOp == OpId::ctpop || kOp == OpId::cttz)
+    map_unary<S, S>(args, [](S x) { return unary<kOp, Traits>(x); });
+  else
+    map_binary<S, S>(args, [](S a, S b) { return Binary<kOp, Traits>::apply(a, b); });
+}
+
+constexpr size_t kFirst = static_cast<size_t>(OpId::addi);
+constexpr size_t kCount = static_cast<size_t>(OpId::mului_high) + 1 - kFirst;
+
+template <class Traits, size_t... kOps>
+constexpr std::array<StripFn, kCount> table(std::index_sequence<kOps...>) {
+  return {&strip<static_cast<OpId>(kOps + kFirst), Traits>...};
+}
+// Types of eight bits and more have one table for both signs.
+template <DType kType>
+constexpr std::array<StripFn, kCount> kTable = table<IntTraits<kType>>(std::make_index_sequence<kCount>());
+
+DType signless(DType dtype) {
+  switch (dtype) {
+    case DType::u64:
+      return DType::i64;
+    case DType::u32:
+      return DType::i32;
+    case DType::u16:
+      return DType::i16;
+    case DType::u8:
+      return DType::i8;
+    default:
+      return dtype;
+  }
+}
+
+}  // namespace
+
+StripFn int_strip(OpId op, DType repr) {
+  const size_t i = static_cast<size_t>(op) - kFirst;
+  if (i >= kCount) return nullptr;
+  using Tables =
+      DTypeList<DType::i64, DType::i32, DType::i16, DType::i8, DType::i4, DType::i2, DType::u4, DType::u2, DType::b1>;
+  return visit_dtype(Tables{}, signless(repr), [i]<DType kType>() { return kTable<kType>[i]; });
+}
+
+}  // namespace tilecheck

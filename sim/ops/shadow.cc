@@ -1,0 +1,181 @@
+#include "sim/ops/shadow.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <vector>
+
+#include "sim/ops/elements.h"
+#include "sim/ops/tile_parts.h"
+
+namespace tilecheck {
+namespace {
+
+uint8_t* bytes_of(BlockPtr& block) { return reinterpret_cast<uint8_t*>(block.data()); }
+
+// An operand's shadow: step 0 for what stretches.
+struct View {
+  const uint8_t* bytes;  // null: all defined
+  int64_t step;
+  uint8_t at(int64_t i) const { return bytes ? bytes[i * step] : uint8_t{0}; }
+};
+
+View view_of(const Tile& tile, int64_t size) { return {tile.undefined(), tile.size() == size ? 1 : 0}; }
+
+// An operand's elements, as bits.
+class Elements {
+ public:
+  Elements(const Tile& tile, int64_t size) : tile_(tile), step_(tile.size() == size ? 1 : 0) {}
+  uint64_t at(int64_t i) const {
+    uint64_t element = 0;
+    return load_bits(tile_.repr(), tile_.strip(i * step_, 1, &element));
+  }
+
+ private:
+  const Tile& tile_;
+  int64_t step_;
+};
+
+// Undefined bytes as undefined bits of a word, and back: a byte with an undefined bit is undefined.
+uint64_t bits_of(uint8_t bytes) {
+  uint64_t bits = 0;
+  for (int b = 0; b < 8; ++b)
+    if (bytes >> b & 1) bits |= uint64_t{0xff} << (8 * b);
+  return bits;
+}
+uint8_t bytes_with(uint64_t bits) {
+  unsigned bytes = 0;
+  for (int b = 0; b < 8; ++b)
+    if (bits >> (8 * b) & 0xff) bytes |= 1u << b;
+  return static_cast<uint8_t>(bytes);
+}
+
+// The bytes of `element` that hide what they are combined with: 0 under and, all ones under or.
+uint8_t absorbing_bytes(uint64_t element, bool is_or, DType dtype) {
+  if (dtype == DType::b1) return (element != 0) == is_or ? 1 : 0;
+  if (bits(dtype) < 8) return element == (is_or ? encode_int(dtype, -1) : 0) ? 1 : 0;
+  if (is_or) element = ~element;
+  return static_cast<uint8_t>(~bytes_with(element) & undefined_mask(dtype));
+}
+
+using Rule = uint8_t (*)(uint8_t a, uint8_t b, uint64_t x, uint64_t y, DType dtype);
+
+uint8_t and_rule(uint8_t a, uint8_t b, uint64_t x, uint64_t y, DType dtype) {
+  const uint8_t hidden =
+      static_cast<uint8_t>((absorbing_bytes(x, false, dtype) & ~a) | (absorbing_bytes(y, false, dtype) & ~b));
+  return static_cast<uint8_t>((a | b) & ~hidden);
+}
+uint8_t or_rule(uint8_t a, uint8_t b, uint64_t x, uint64_t y, DType dtype) {
+  const uint8_t hidden =
+      static_cast<uint8_t>((absorbing_bytes(x, true, dtype) & ~a) | (absorbing_bytes(y, true, dtype) & ~b));
+  return static_cast<uint8_t>((a | b) & ~hidden);
+}
+uint8_t xor_rule(uint8_t a, uint8_t b, uint64_t, uint64_t, DType) { return a | b; }
+
+// Shifts by a defined amount move the undefined bits along.
+template <OpId kOp>
+uint8_t shift_rule(uint8_t a, uint8_t b, uint64_t, uint64_t amount, DType dtype) {
+  if (b) return undefined_mask(dtype);
+  const int width = bits(dtype);
+  amount = zero_extend(amount, width);
+  if (width < 8) return a;
+  const uint64_t undefined = bits_of(a);
+  if (amount >= static_cast<uint64_t>(width)) {
+    if (kOp != OpId::shrsi) return 0;
+    return undefined >> (width - 1) & 1 ? undefined_mask(dtype) : 0;
+  }
+  const int shift = static_cast<int>(amount);
+  uint64_t moved;
+  if constexpr (kOp == OpId::shli)
+    moved = zero_extend(undefined << shift, width);
+  else if constexpr (kOp == OpId::shrui)
+    moved = undefined >> shift;
+  else
+    moved = zero_extend(static_cast<uint64_t>(sign_extend(undefined, width) >> shift), width);
+  return bytes_with(moved);
+}
+
+Rule bitwise_rule(OpId op) {
+  switch (op) {
+    case OpId::andi:
+      return &and_rule;
+    case OpId::ori:
+      return &or_rule;
+    case OpId::xori:
+      return &xor_rule;
+    case OpId::shli:
+      return &shift_rule<OpId::shli>;
+    case OpId::shrsi:
+      return &shift_rule<OpId::shrsi>;
+    case OpId::shrui:
+      return &shift_rule<OpId::shrui>;
+    default:
+      return nullptr;
+  }
+}
+
+void select_shadow(const Tile& condition, const Tile& a, const Tile& b, uint8_t mask, uint8_t* out, int64_t n) {
+  const View undefined = view_of(condition, n), va = view_of(a, n), vb = view_of(b, n);
+  const Elements chosen(condition, n);
+  for (int64_t i = 0; i < n; ++i) out[i] = undefined.at(i) ? mask : chosen.at(i) ? va.at(i) : vb.at(i);
+}
+
+// Wider or narrower integers keep what is known of each byte.
+void resize_shadow(OpId op, const Tile& from, DType to, uint8_t* out, int64_t n) {
+  const View view = view_of(from, n);
+  const int from_bytes = storage_bytes(from.dtype());
+  const uint8_t from_mask = undefined_mask(from.dtype()), to_mask = undefined_mask(to);
+  for (int64_t i = 0; i < n; ++i) {
+    unsigned bytes = view.at(i) & from_mask;
+    if (op == OpId::extsi && (bytes >> (from_bytes - 1) & 1)) bytes |= static_cast<unsigned>(to_mask & ~from_mask);
+    out[i] = static_cast<uint8_t>(bytes & to_mask);
+  }
+}
+
+}  // namespace
+
+BlockPtr undefined_everywhere(OpContext& context, DType dtype, int64_t size) {
+  BlockPtr block = context.pool->allocate(size);
+  std::memset(block.data(), undefined_mask(dtype), static_cast<size_t>(size));
+  return block;
+}
+
+BlockPtr settled(BlockPtr shadow, int64_t size) {
+  if (!shadow) return shadow;
+  const uint8_t* bytes = bytes_of(shadow);
+  return std::any_of(bytes, bytes + size, [](uint8_t b) { return b != 0; }) ? std::move(shadow) : BlockPtr();
+}
+
+BlockPtr elementwise_shadow(OpContext& context, const OpCall& call, std::span<const Tile> operands,
+                            const TypeAndShape& result) {
+  if (!any_shadow(operands)) return {};
+  const int64_t n = element_count(result.shape);
+  BlockPtr block = context.pool->allocate(n);
+  uint8_t* out = bytes_of(block);
+  const uint8_t mask = undefined_mask(result.dtype);
+  if (call.op == OpId::select) {
+    select_shadow(operands[0], operands[1], operands[2], mask, out, n);
+  } else if (const Rule rule = bitwise_rule(call.op)) {
+    const View a = view_of(operands[0], n), b = view_of(operands[1], n);
+    const Elements x(operands[0], n), y(operands[1], n);
+    for (int64_t i = 0; i < n; ++i) {
+      const uint8_t ua = a.at(i), ub = b.at(i);
+      out[i] = (ua | ub) ? rule(ua, ub, x.at(i), y.at(i), result.dtype) : uint8_t{0};
+    }
+  } else if (call.op == OpId::trunci || call.op == OpId::extui || call.op == OpId::extsi) {
+    resize_shadow(call.op, operands[0], result.dtype, out, n);
+  } else if (call.op == OpId::bitcast) {
+    const View a = view_of(operands[0], n);
+    for (int64_t i = 0; i < n; ++i) out[i] = a.at(i);
+  } else {
+    std::memset(out, 0, static_cast<size_t>(n));
+    for (const Tile& operand : operands) {
+      const View a = view_of(operand, n);
+      if (!a.bytes) continue;
+      for (int64_t i = 0; i < n; ++i) out[i] |= a.bytes[i * a.step] ? mask : uint8_t{0};
+    }
+  }
+  return settled(std::move(block), n);
+}
+
+}  // namespace tilecheck
