@@ -1,0 +1,21 @@
+// Lines of the user's source, for showing them under a finding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tilecheck {
+
+// Line `line` (from 1) of `file`; none if it is not a readable regular file of a few megabytes or has no such line.
+// Files are kept once read. Not thread-safe.
+std::optional<std::string> source_line(const std::string& file, uint32_t line);
+
+// Columns (from 0) of the expression that begins at `column` (from 1; 0: at the first non-blank): for underlining.
+struct Extent {
+  size_t begin = 0, end = 0;
+};
+Extent expression_at(std::string_view line, uint32_t column);
+
+}  // namespace tilecheck
