@@ -95,24 +95,28 @@ Json time(const TimeOutcome& t) {
 }
 
 Json result(const ResultOutcome& r) {
-  Json out = {{"result", r.name},           {"device", r.device},       {"dtype", name(r.dtype)},
-              {"shape", dims(r.shape)},     {"undefined", r.undefined}, {"non_finite", r.non_finite},
-              {"zero_share", r.zero_share}, {"compared", r.compared}};
-  if (!r.compared) return out;
-  out["pass"] = r.pass;
+  Json out = {{"result", r.name},       {"device", r.device},       {"dtype", name(r.dtype)},
+              {"shape", dims(r.shape)}, {"undefined", r.undefined}, {"compared", r.comparison.has_value()}};
+  if (!r.comparison) return out;
+  const Comparison& c = *r.comparison;
+  out["pass"] = c.pass();
   out["against"] = r.against;
-  out["rule"] = r.rule;
-  out["compared_elements"] = r.compared_elements;
-  out["wrong"] = r.wrong;
-  out["max_abs_error"] = number(r.max_abs_error);
-  out["max_rel_error"] = number(r.max_rel_error);
-  out["max_ulp"] = number(r.max_ulp);
-  out["of_allowed"] = number(r.of_allowed);
-  out["worst"] = {{"index", dims(r.worst)},
-                  {"value", number(r.worst_value)},
-                  {"expected", number(r.worst_expected)},
+  out["rule"] = c.rule;
+  out["elements"] = c.elements;
+  out["compared_elements"] = c.compared_elements;
+  out["wrong"] = c.wrong;
+  out["max_abs_error"] = number(c.max_abs_error);
+  out["max_rel_error"] = number(c.max_rel_error);
+  out["max_ulp"] = number(c.max_ulp);
+  out["of_allowed"] = number(c.of_allowed);
+  out["naive_error"] = number(c.naive_error);
+  out["zero_share"] = c.zero_share;
+  out["non_finite"] = c.non_finite;
+  out["worst"] = {{"index", dims(c.worst)},
+                  {"value", number(c.worst_value)},
+                  {"expected", number(c.worst_expected)},
                   {"grid_step", r.worst_step.empty() ? Json(nullptr) : dims(r.worst_step)}};
-  out["ulp_histogram"] = r.ulp;
+  out["ulp_histogram"] = c.ulp;
   return out;
 }
 

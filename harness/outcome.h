@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/compare.h"
 #include "sim/machine/launch.h"
 #include "sim/report/report.h"
 
@@ -19,25 +20,11 @@ struct ResultOutcome {
   DType dtype{};
   Shape shape;
   int device = 0;
-  int64_t elements = 0;
-  int64_t undefined = 0;   // elements that depend on memory nobody wrote
-  double zero_share = 0;   // exact zeros among all elements
-  int64_t non_finite = 0;  // elements that are NaN or infinite
-
-  bool compared = false;  // what follows is set only then
-  bool pass = true;
-  std::string against;  // "reference", or the file it was compared with
-  std::string rule;     // "2x naive bf16", "atol 1e-06 rtol 1e-05", "bit-equal"
-  int64_t compared_elements = 0;
-  int64_t wrong = 0;  // elements beyond what is allowed
-  double max_abs_error = 0;
-  double max_rel_error = 0;
-  double max_ulp = 0;     // in units of the result's own type
-  double of_allowed = 0;  // the largest error over what is allowed there; above 1: wrong
-  Dims worst;             // index of that element
-  double worst_value = 0, worst_expected = 0;
-  Dims worst_step;           // grid step that wrote it last; empty: not known, or no grid
-  std::vector<int64_t> ulp;  // histogram: 0, <=1, <=2, <=4, ... ulp
+  int64_t undefined = 0;  // elements that depend on memory nobody wrote
+  std::optional<Comparison> comparison;
+  std::string against;  // what it was compared with: "reference", or a file's name
+  Dims worst_step;      // grid step that wrote the worst element last; empty: not known, or no grid
+  bool failed() const { return comparison && !comparison->pass(); }
 };
 
 struct FitRow {

@@ -1,0 +1,22 @@
+// Fit, compile-time rules and time of a subject on a target, as an outcome.
+#pragma once
+
+#include <optional>
+
+#include "harness/outcome.h"
+#include "harness/subject.h"
+
+namespace tilecheck {
+
+struct FitRequest {
+  const Target* target = nullptr;
+  std::optional<int64_t> vmem_limit_bytes;  // --vmem-limit; outranks the kernel's own
+};
+
+// Adds fit, time and findings to `outcome`. spec: with a concrete grid where it is known.
+void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome);
+
+// `tilecheck fit`: nothing is run.
+Outcome fit_subject(const Subject& subject, const FitRequest& request);
+
+}  // namespace tilecheck

@@ -1,0 +1,52 @@
+// Runs a subject end to end: operands, launch, fit, comparison, report.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "harness/fill.h"
+#include "harness/outcome.h"
+#include "harness/subject.h"
+
+namespace tilecheck {
+
+struct RunOptions {
+  LaunchOptions launch;
+  // Operand name, or its number, -> "FILE.npy", "FILE.safetensors:TENSOR". With several devices "0.dev1" too.
+  std::map<std::string, std::string> in;
+  std::map<std::string, DType> dtypes;  // of files that do not say: operand name or number -> type
+  std::optional<FillKind> fill;         // for operands not given; unset: C++ kernels' own hints, payloads refuse
+  uint64_t seed = 0;
+  std::map<int, std::string> expect;  // result number -> file
+  std::optional<double> atol, rtol;
+  bool bit_equal = false;   // compare bits
+  bool compare = true;      // with reference, captures' goldens and `expect`
+  bool analyse_fit = true;  // fit table, compile rules, time
+  std::optional<int64_t> vmem_limit_bytes;
+  std::string replay_command;  // "tilecheck run relu": what --schedule and --seed are appended to
+};
+
+struct RunResult {
+  Outcome outcome;
+  std::vector<Arrays> operands;        // per device
+  std::vector<DeviceResults> devices;  // empty if nothing ran
+};
+
+// Bad operands, options or specs: InputError. What is not modelled ends in the outcome.
+RunResult run_subject(const Subject& subject, const RunOptions& options);
+
+// The operands of every device: files where given, else filled.
+std::vector<Arrays> make_operands(const Subject& subject, const RunOptions& options,
+                                  std::vector<std::string>& warnings);
+
+// The last grid step whose block of result `output` covers the element at `index`. None for results that the pipeline
+// does not move, and for grids beyond kMaxWriterSteps.
+inline constexpr int64_t kMaxWriterSteps = 1 << 20;
+std::optional<Dims> last_writer(const KernelSpec& spec, int output, const Dims& index, const DeviceArgs& args);
+
+// Writes DIR/result_I.npy (result_I.devK.npy with several devices), each whole or not at all, after all were made.
+void write_results(const std::string& directory, const std::vector<DeviceResults>& devices);
+
+}  // namespace tilecheck
