@@ -19,7 +19,7 @@ struct RunOptions {
   std::map<std::string, DType> dtypes;  // of files that do not say: operand name or number -> type
   std::optional<FillKind> fill;         // for operands not given; unset: C++ kernels' own hints, payloads refuse
   uint64_t seed = 0;
-  std::map<int, std::string> expect;  // result number -> file
+  std::map<std::pair<int, int>, std::string> expect;  // (result, device) -> file
   std::optional<double> atol, rtol;
   bool bit_equal = false;   // compare bits
   bool compare = true;      // with reference, captures' goldens and `expect`

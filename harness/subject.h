@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/compare.h"
 #include "harness/kernel.h"
 #include "sim/fit/body.h"
 
@@ -44,8 +45,8 @@ struct Expected {
 };
 
 struct Subject {
-  std::string name;      // "flash_attention", "module.mlir", "captures/dma_in_out"
-  std::string headline;  // "q,k,v bf16[1,8,2048,128]   causal"
+  std::string name;               // "flash_attention", "module.mlir", "captures/dma_in_out"
+  std::string headline;           // "q,k,v bf16[1,8,2048,128]   causal"
   std::vector<Operand> operands;  // as --in counts them
   std::vector<ResultInfo> results;
   int devices = 1;

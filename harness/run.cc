@@ -1,0 +1,197 @@
+#include "harness/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "harness/fit.h"
+#include "harness/format.h"
+#include "sim/io/array_file.h"
+#include "sim/io/npy.h"
+#include "sim/types/error.h"
+
+namespace tilecheck {
+namespace {
+
+CompareRule rule_for(const RunOptions& options, const ResultRule& rule, const HostArray& result,
+                     const HostArray& expected, bool has_naive) {
+  if (options.atol || options.rtol) return {.atol = options.atol.value_or(0), .rtol = options.rtol.value_or(0)};
+  if (options.bit_equal || rule.bit_equal) return {.bit_equal = true};
+  CompareRule r = default_rule(result.dtype(), expected);
+  if (r.bit_equal) return r;
+  if (rule.atol >= 0) r.atol = rule.atol;
+  if (rule.rtol >= 0) r.rtol = rule.rtol;
+  if (has_naive) r.naive_factor = rule.naive_factor;
+  return r;
+}
+
+void check_shape(const ResultInfo& info, const HostArray& expected, const std::string& source) {
+  if (expected.shape() == info.shape) return;
+  throw InputError(source, "shape " + to_tuple(expected.shape()) + ", expected " + to_tuple(info.shape) +
+                               " for result " + info.name);
+}
+
+// The finding of a comparison that did not pass.
+Finding mismatch(const ResultOutcome& r, const KernelSpec& spec, size_t result, Severity nothing) {
+  const Comparison& c = *r.comparison;
+  Kind kind = Kind::result_mismatch;
+  if (c.nothing_compared)
+    kind = Kind::nothing_compared;
+  else if (!std::isfinite(c.worst_value) && std::isfinite(c.worst_expected))
+    kind = Kind::non_finite;
+  std::string text = to_text(c, r.name);
+  if (text.starts_with("FAIL  ")) text.erase(0, 6);
+  Finding f = Finding::make(kind, r.name + " against " + r.against + ": " + text,
+                            result < spec.out.size() && spec.out[result].at.known() ? spec.out[result].at : spec.at);
+  if (kind == Kind::nothing_compared) f.severity = nothing;
+  f.device = r.device;
+  f.buffer = r.name;
+  if (!c.nothing_compared) f.range = index_text(c.worst);
+  f.step = r.worst_step;
+  if (!r.worst_step.empty())
+    f.notes.push_back("the worst element was last written by step " + step_text(r.worst_step) + " through window " +
+                      r.name);
+  if (r.undefined > 0) f.notes.push_back(plural(r.undefined, "element") + " of " + r.name + " undefined");
+  return f;
+}
+
+// Judges every result of every device.
+class Judge {
+ public:
+  Judge(const Subject& subject, const RunOptions& options, const Launchable& launched, std::span<const Arrays> operands)
+      : subject_(subject), options_(options), launched_(launched), operands_(operands) {}
+
+  void judge(const std::vector<DeviceResults>& devices, Outcome& outcome) {
+    if (options_.compare && subject_.reference) reference_ = subject_.reference(operands_);
+    if (options_.compare && subject_.naive) naive_ = subject_.naive(operands_);
+    for (size_t d = 0; d < devices.size(); ++d)
+      for (size_t i = 0; i < devices[d].out.size(); ++i) judge_one(devices[d], d, i, outcome);
+  }
+
+ private:
+  void judge_one(const DeviceResults& device, size_t d, size_t i, Outcome& outcome) {
+    const HostArray& array = device.out[i];
+    ResultOutcome r{.name = subject_.results[i].name,
+                    .dtype = array.dtype(),
+                    .shape = array.shape(),
+                    .device = static_cast<int>(d)};
+    if (i < device.undefined.size())
+      r.undefined = std::ranges::count_if(device.undefined[i], [](uint8_t u) { return u != 0; });
+    Severity nothing = Severity::error;
+    compare_one(array, d, i, r, nothing);
+    if (r.failed() || (r.comparison && r.comparison->max_abs_error > 0 && launched_.spec.step_count() <= kQuickSteps)) {
+      if (!r.comparison->nothing_compared)
+        r.worst_step =
+            last_writer(launched_.spec, static_cast<int>(i), r.comparison->worst, launched_.args[d]).value_or(Dims{});
+    }
+    if (r.failed()) outcome.report.findings.push_back(mismatch(r, launched_.spec, i, nothing));
+    outcome.results.push_back(std::move(r));
+  }
+
+  void compare_one(const HostArray& array, size_t d, size_t i, ResultOutcome& r, Severity& nothing) {
+    const ResultInfo& info = subject_.results[i];
+    const ResultRule rule = i < subject_.rules.size() ? subject_.rules[i] : ResultRule{};
+    if (const auto file = options_.expect.find({static_cast<int>(i), static_cast<int>(d)});
+        file != options_.expect.end()) {
+      const HostArray expected = read_array(file->second, info.dtype);
+      check_shape(info, expected, file->second);
+      r.against = file->second;
+      r.comparison = compare(array, expected, rule_for(options_, rule, array, expected, false));
+      return;
+    }
+    if (!options_.compare) return;
+    // A capture's goldens hold for its own operands alone.
+    if (subject_.expected && options_.in.empty() && !options_.fill) {
+      if (const auto e = subject_.expected(static_cast<int>(d), static_cast<int>(i))) {
+        check_shape(info, e->array, e->source);
+        r.against = e->source;
+        CompareRule golden = e->rule;
+        if (options_.atol || options_.rtol)
+          golden = {.atol = options_.atol.value_or(0),
+                    .rtol = options_.rtol.value_or(0),
+                    .skip_expected_nan = golden.skip_expected_nan};
+        r.comparison = compare(array, e->array, golden, nullptr,
+                               e->valid.has_value() && e->valid.size() > 0 ? &e->valid : nullptr);
+        nothing = Severity::note;  // goldens of zeros, or undefined throughout, are what they are
+      }
+      return;
+    }
+    if (d >= reference_.size() || i >= reference_[d].size() || !is_set(reference_[d][i])) return;
+    const HostArray& expected = reference_[d][i];
+    check_shape(info, expected, "reference of " + subject_.name);
+    const bool has_naive = d < naive_.size() && i < naive_[d].size() && is_set(naive_[d][i]);
+    r.against = "reference";
+    r.comparison = compare(array, expected, rule_for(options_, rule, array, expected, has_naive),
+                           has_naive ? &naive_[d][i] : nullptr);
+  }
+
+  static bool is_set(const HostArray& a) { return a.data() != nullptr || a.size() == 0; }
+
+  static constexpr int64_t kQuickSteps = 1 << 14;
+  const Subject& subject_;
+  const RunOptions& options_;
+  const Launchable& launched_;
+  std::span<const Arrays> operands_;
+  std::vector<Arrays> reference_, naive_;
+};
+
+std::string replay_command(const RunOptions& options, const Report& report) {
+  if (options.replay_command.empty()) return "";
+  const std::string schedule = report.replay.empty() ? report.schedule : "replay:" + report.replay;
+  return options.replay_command + " --schedule " + shell_quoted(schedule) + " --seed " + std::to_string(options.seed);
+}
+
+}  // namespace
+
+RunResult run_subject(const Subject& subject, const RunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  RunResult result;
+  Outcome& o = result.outcome;
+  o.subject = subject.name;
+  o.headline = subject.headline;
+  result.operands = make_operands(subject, options, o.warnings);
+  LaunchOptions launch_options = options.launch;
+  launch_options.devices = subject.devices;
+  launch_options.mesh = subject.mesh;
+  launch_options.sync.seed = options.seed;
+  if (!launch_options.target) launch_options.target = &target_named("v5e");
+  std::optional<Launchable> launched;
+  try {
+    launched = subject.bind(result.operands);
+    LaunchResult run = launch(launched->spec, launched->body, launched->args, launch_options);
+    o.report = std::move(run.report);
+    o.steps = std::move(run.steps);
+    result.devices = std::move(run.devices);
+    o.ran = true;
+  } catch (const Incomplete& e) {
+    o.report.incomplete.emplace_back(e.what());
+  }
+  if (o.report.kernel.empty()) o.report.kernel = subject.spec.name;
+  o.report.target = launch_options.target->name;
+  o.report.seed = options.seed;
+  for (const Window& w : subject.spec.in) o.window_names.push_back(w.name);
+  for (const Window& w : subject.spec.out) o.window_names.push_back(w.name);
+  if (o.ran && o.report.incomplete.empty())
+    Judge(subject, options, *launched, result.operands).judge(result.devices, o);
+  if (options.analyse_fit) {
+    const FitRequest request{launch_options.target, options.vmem_limit_bytes};
+    analyse_fit(launched ? launched->spec : subject.spec, subject.facts ? subject.facts() : nullptr, request, o);
+  }
+  if (o.ran) o.replay = replay_command(options, o.report);
+  o.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+void write_results(const std::string& directory, const std::vector<DeviceResults>& devices) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw InputError("--out " + directory, "cannot make this directory: " + error.message());
+  for (size_t d = 0; d < devices.size(); ++d)
+    for (size_t i = 0; i < devices[d].out.size(); ++i) {
+      const std::string device = devices.size() > 1 ? ".dev" + std::to_string(d) : "";
+      write_npy(directory + "/result_" + std::to_string(i) + device + ".npy", devices[d].out[i]);
+    }
+}
+
+}  // namespace tilecheck
