@@ -133,6 +133,7 @@ const Type* AttrTables::decode_type(const Entry& entry, int depth) {
       const uint64_t v = at.varint("an integer's width");
       const uint64_t width = v >> 2;
       const bool is_unsigned = (v & 3) == 2;
+      type.written_signed = (v & 3) == 1;
       if (width == 1)
         type.dtype = DType::b1;
       else if (width == 2)

@@ -247,9 +247,13 @@ class Reader {
   // Unregistered operations (all of a Mosaic payload) keep properties as a dictionary; those of registered ones are in
   // an encoding of their own that only their dialect knows.
   void read_properties(ByteCursor& at, const OpName& name, Op& op) {
-    if (name.registered)
-      throw Incomplete("bytecode of version " + std::to_string(version_) + " with native properties of " +
-                       std::string(name.name));
+    if (name.registered) {
+      if (name.code != OpCode::builtin_module)
+        throw Incomplete("bytecode of version " + std::to_string(version_) + " with native properties of " +
+                         std::string(name.name));
+      at.varint("a property's number");  // the module's name and visibility, of which nothing depends
+      return;
+    }
     const std::span<const NamedAttr> more = dictionary(at);
     const std::span<NamedAttr> all = module_.make_array<NamedAttr>(op.attrs.size() + more.size());
     std::copy(op.attrs.begin(), op.attrs.end(), all.begin());
@@ -301,18 +305,20 @@ class Reader {
     if (has_args) {
       block.arg_count = static_cast<uint32_t>(at.count("a number of arguments"));
       block.first_arg = define(at, block.arg_count);
+      const std::span<LocId> locs = module_.make_array<LocId>(block.arg_count);
       for (uint32_t i = 0; i < block.arg_count; ++i) {
         if (version_ >= kSinceElidedArgLocs) {
           bool has_loc = false;
           const uint64_t type = at.varint_flag(has_loc, "an argument's type");
           if (type >= tables_.type_count()) at.fail("a type's number");
           value_types_[block.first_arg + i] = tables_.type_number(type);
-          if (has_loc) tables_.location(at);
+          locs[i] = has_loc ? tables_.location(at) : kNoLoc;
         } else {
           value_types_[block.first_arg + i] = tables_.type(at, "an argument's type");
-          tables_.location(at);
+          locs[i] = tables_.location(at);
         }
       }
+      block.arg_locs = locs;
       if (version_ >= kSinceUseLists && at.byte("a use list flag") != 0) skip_use_lists(at, block.arg_count);
     }
     // Kept aside until all are read: what a block claims to hold is not allocated on its word.

@@ -46,6 +46,7 @@ struct Type {
   TypeKind kind = TypeKind::none;
   // The element; b1 for MLIR's i1, i32 for both i32 and si32, u32 for ui32. Meaningless for function and opaque.
   DType dtype = DType::i32;
+  bool written_signed = false;   // scalar: it was si32, not i32; no difference but in the text
   Space space = Space::any;      // memref; one without a memory space is in `any`
   Shape shape;                   // dimensions may be kDynamic (memref only)
   const Attr* layout = nullptr;  // memref: null is row-major; else an affine_map or a text attribute (#tpu.tiled)
@@ -150,6 +151,7 @@ struct Block {
   ValueId first_arg = 0;
   uint32_t arg_count = 0;
   std::span<Op> ops;
+  std::span<const LocId> arg_locs;  // one per argument (JAX names kernel arguments so), or none
 };
 struct Region {
   std::span<Block> blocks;  // one, after the verifier; none for an absent else branch
@@ -246,6 +248,8 @@ std::vector<Frame> frames(const Module& module, LocId loc);
 Frame user_frame(const Module& module, LocId loc);
 // The primitive that the operation came from, where the location names it ("dma_start", "add"); may be empty.
 std::string_view primitive_name(const Module& module, LocId loc);
+// The name that a block argument has in the source ("q_ref"); empty where the payload does not say.
+std::string_view argument_name(const Module& module, const Block& block, uint32_t i);
 // user_frame as findings carry it (strings interned).
 Loc user_loc(const Module& module, LocId loc);
 

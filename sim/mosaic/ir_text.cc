@@ -148,7 +148,7 @@ std::string to_string(const Type& type) {
     case TypeKind::index:
       return "index";
     case TypeKind::scalar:
-      return element_text(type);
+      return type.written_signed ? std::string("s").append(element_text(type)) : element_text(type);
     case TypeKind::opaque:
       return std::string(type.text);
     case TypeKind::function:

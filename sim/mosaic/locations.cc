@@ -73,6 +73,10 @@ std::string_view primitive_name(const Module& module, LocId loc) {
   return {};
 }
 
+std::string_view argument_name(const Module& module, const Block& block, uint32_t i) {
+  return i < block.arg_locs.size() ? primitive_name(module, block.arg_locs[i]) : std::string_view{};
+}
+
 Loc user_loc(const Module& module, LocId loc) {
   const Frame frame = user_frame(module, loc);
   if (frame.file.empty()) return {};

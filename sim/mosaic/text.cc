@@ -291,7 +291,13 @@ const Type* type_at(Module& module, TextCursor& text, int depth) {
   if (word == "vector") return shaped(module, text, TypeKind::vector, depth);
   if (word == "memref") return shaped(module, text, TypeKind::memref, depth);
   if (word == "tensor") return shaped(module, text, TypeKind::tensor, depth);
-  if (const std::optional<DType> dtype = scalar_dtype(word)) return make_scalar(module, *dtype);
+  if (const std::optional<DType> dtype = scalar_dtype(word)) {
+    Type type;
+    type.kind = TypeKind::scalar;
+    type.dtype = *dtype;
+    type.written_signed = word.starts_with("si");
+    return module.make(type);
+  }
   if (text.peek() == '<') text.balanced();
   return opaque(module, text.since(start));
 }
