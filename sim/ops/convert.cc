@@ -41,156 +41,11 @@ void narrow(const float* from, void* to, int64_t n) {
   }
 }
 
-// ---- float to float
+// ---- All pairs: an element is read into a middle type (f32, f64 or a 64-bit integer) that loses nothing, and written
+// from there with one rounding or wrap.
 
-template <DType kFrom, DType kTo>
-void float_to_float(const float* from, void* to, int64_t n) {
-  static_assert(kFrom == DType::f32);
-  if constexpr (kTo == DType::f32)
-    std::copy_n(from, n, static_cast<float*>(to));
-  else if constexpr (kTo == DType::f64)
-    std::copy_n(from, n, static_cast<double*>(to));
-  else
-    narrow<kTo>(from, to, n);
-}
-
-template <DType kFrom, DType kTo>
-void convert_float(const StripArgs& args) {
-  std::byte* out = static_cast<std::byte*>(args.out);
-  const std::byte* in = static_cast<const std::byte*>(args.operands[0]);
-  const int from_bytes = storage_bytes(kFrom), to_bytes = storage_bytes(kTo);
-  if constexpr (kFrom == DType::f64) {
-    const double* p = static_cast<const double*>(args.operands[0]);
-    for (int64_t i = 0; i < args.n; ++i) store_from_double(kTo, out + i * to_bytes, p[i]);
-  } else if constexpr (kFrom == DType::f32) {
-    float_to_float<DType::f32, kTo>(static_cast<const float*>(args.operands[0]), out, args.n);
-  } else {
-    alignas(64) float chunk[kChunk];
-    for (int64_t at = 0; at < args.n; at += kChunk) {
-      const int64_t n = std::min(kChunk, args.n - at);
-      widen<kFrom>(in + at * from_bytes, chunk, n);
-      float_to_float<DType::f32, kTo>(chunk, out + at * to_bytes, n);
-    }
-  }
-}
-
-// ---- float to integer: truncates, saturates, NaN gives 0
-
-template <class Wide, class T>
-T saturate(Wide value, T low, T high) {
-  if (!(value == value)) return T{0};
-  if (value <= static_cast<Wide>(low)) return low;
-  if (value >= static_cast<Wide>(high)) return high;
-  return static_cast<T>(value);
-}
-
-template <DType kTo, bool kUnsigned, class Wide>
-typename IntTraits<kTo>::Signed float_to_int(Wide value) {
-  using Traits = IntTraits<kTo>;
-  using S = typename Traits::Signed;
-  if constexpr (kTo == DType::b1) return static_cast<S>(value != 0);
-  if constexpr (kUnsigned) {
-    using U = typename Traits::Unsigned;
-    constexpr U kMax = static_cast<U>(~uint64_t{0} >> (64 - Traits::kBits));
-    return Traits::write(static_cast<S>(saturate<Wide, U>(value, U{0}, kMax)));
-  } else {
-    constexpr S kMax = static_cast<S>((uint64_t{1} << (Traits::kBits - 1)) - 1);
-    return Traits::write(saturate<Wide, S>(value, static_cast<S>(-kMax - 1), kMax));
-  }
-}
-
-template <DType kFrom, DType kTo, bool kUnsigned>
-void convert_to_int(const StripArgs& args) {
-  using S = typename IntTraits<kTo>::Signed;
-  S* out = static_cast<S*>(args.out);
-  if constexpr (kFrom == DType::f64) {
-    const double* p = static_cast<const double*>(args.operands[0]);
-    for (int64_t i = 0; i < args.n; ++i) out[i] = float_to_int<kTo, kUnsigned>(p[i]);
-  } else if constexpr (kFrom == DType::f32) {
-    const float* p = static_cast<const float*>(args.operands[0]);
-    for (int64_t i = 0; i < args.n; ++i) out[i] = float_to_int<kTo, kUnsigned>(p[i]);
-  } else {
-    alignas(64) float chunk[kChunk];
-    const std::byte* in = static_cast<const std::byte*>(args.operands[0]);
-    for (int64_t at = 0; at < args.n; at += kChunk) {
-      const int64_t n = std::min(kChunk, args.n - at);
-      widen<kFrom>(in + at * storage_bytes(kFrom), chunk, n);
-      for (int64_t i = 0; i < n; ++i) out[at + i] = float_to_int<kTo, kUnsigned>(chunk[i]);
-    }
-  }
-}
-
-// ---- integer to float: one rounding
-
-// A double that rounds to any narrower float as the integer does: below 2^53 exact, above with a sticky last bit.
-template <class I>
-double sticky_double(I value) {
-  if constexpr (sizeof(I) < 8) {
-    return static_cast<double>(value);
-  } else {
-    const bool negative = std::is_signed_v<I> && value < 0;
-    const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-    if (magnitude >> 53 == 0) return static_cast<double>(value);
-    const uint64_t sticky = (magnitude & 0x7ff) != 0 ? 0x800 : 0;
-    const double rounded = static_cast<double>((magnitude & ~uint64_t{0x7ff}) | sticky);
-    return negative ? -rounded : rounded;
-  }
-}
-
-template <DType kFrom, DType kTo, bool kUnsigned>
-void convert_from_int(const StripArgs& args) {
-  using Traits = IntTraits<kFrom>;
-  const typename Traits::Signed* in = static_cast<const typename Traits::Signed*>(args.operands[0]);
-  const auto read = [](typename Traits::Signed stored) {
-    if constexpr (kUnsigned)
-      return Traits::read_unsigned(stored);
-    else
-      return Traits::read_signed(stored);
-  };
-  if constexpr (kTo == DType::f64) {
-    double* out = static_cast<double*>(args.out);
-    for (int64_t i = 0; i < args.n; ++i) out[i] = static_cast<double>(read(in[i]));
-  } else if constexpr (kTo == DType::f32) {
-    float* out = static_cast<float*>(args.out);
-    for (int64_t i = 0; i < args.n; ++i) out[i] = static_cast<float>(read(in[i]));
-  } else {
-    std::byte* out = static_cast<std::byte*>(args.out);
-    const int bytes = storage_bytes(kTo);
-    for (int64_t i = 0; i < args.n; ++i) store_from_double(kTo, out + i * bytes, sticky_double(read(in[i])));
-  }
-}
-
-// ---- integer to integer: wraps
-
-template <DType kFrom, DType kTo, bool kUnsigned>
-void convert_int(const StripArgs& args) {
-  using From = IntTraits<kFrom>;
-  using To = IntTraits<kTo>;
-  const typename From::Signed* in = static_cast<const typename From::Signed*>(args.operands[0]);
-  typename To::Signed* out = static_cast<typename To::Signed*>(args.out);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < args.n; ++i) {
-    if constexpr (kUnsigned)
-      out[i] = To::write(static_cast<typename To::Signed>(From::read_unsigned(in[i])));
-    else
-      out[i] = To::write(static_cast<typename To::Signed>(From::read_signed(in[i])));
-  }
-}
-
-// ---- all pairs
-
-using Floats = DTypeList<DType::f64, DType::f32, DType::bf16, DType::f16, DType::f8e4m3fn, DType::f8e5m2,
-                         DType::f8e4m3b11fnuz, DType::f8e8m0fnu, DType::f4e2m1fn>;
-
-// A splat operand is converted once and copied.
-template <StripFn kFn, int kBytes>
-void with_splat(const StripArgs& args) {
-  if (!(args.splat_mask & 1)) return kFn(args);
-  if (args.n <= 0) return;
-  uint64_t element = 0;
-  kFn({args.operands, 0, &element, 1, args.call});
-  fill_elements(args.out, &element, kBytes, args.n);
-}
+// n elements to or from the middle type.
+using StepFn = void (*)(const void* from, void* to, int64_t n);
 
 constexpr int bytes_of(DType dtype) {
   switch (dtype) {
@@ -212,10 +67,150 @@ constexpr int bytes_of(DType dtype) {
   }
 }
 
+void run_pair(const StripArgs& args, StepFn read, int from_bytes, StepFn write, int to_bytes) {
+  alignas(64) uint64_t middle[kChunk];
+  if (args.n <= 0) return;
+  if (args.splat_mask & 1) {
+    uint64_t element = 0;
+    read(args.operands[0], middle, 1);
+    write(middle, &element, 1);
+    return fill_elements(args.out, &element, to_bytes, args.n);
+  }
+  for (int64_t at = 0; at < args.n; at += kChunk) {
+    const int64_t n = std::min(kChunk, args.n - at);
+    read(static_cast<const std::byte*>(args.operands[0]) + at * from_bytes, middle, n);
+    write(middle, static_cast<std::byte*>(args.out) + at * to_bytes, n);
+  }
+}
+
+template <StepFn kRead, int kFromBytes, StepFn kWrite, int kToBytes>
+void pair(const StripArgs& args) {
+  run_pair(args, kRead, kFromBytes, kWrite, kToBytes);
+}
+
+template <class From, class To, class F>
+void each(const void* from, void* to, int64_t n, F f) {
+  const From* in = static_cast<const From*>(from);
+  To* out = static_cast<To*>(to);
+  for (int64_t i = 0; i < n; ++i) out[i] = f(in[i]);
+}
+
+template <class T>
+void same(const void* from, void* to, int64_t n) {
+  std::copy_n(static_cast<const T*>(from), n, static_cast<T*>(to));
+}
+
+// Floats: the middle is f64 for f64, else f32.
+template <DType kFrom>
+void read_float(const void* from, void* to, int64_t n) {
+  if constexpr (kFrom == DType::f64)
+    same<double>(from, to, n);
+  else if constexpr (kFrom == DType::f32)
+    same<float>(from, to, n);
+  else
+    widen<kFrom>(from, static_cast<float*>(to), n);
+}
+
+template <DType kTo>
+void write_from_f32(const void* from, void* to, int64_t n) {
+  if constexpr (kTo == DType::f64)
+    each<float, double>(from, to, n, [](float x) { return static_cast<double>(x); });
+  else if constexpr (kTo == DType::f32)
+    same<float>(from, to, n);
+  else
+    narrow<kTo>(static_cast<const float*>(from), to, n);
+}
+
+template <DType kTo>
+void write_from_f64(const void* from, void* to, int64_t n) {
+  const double* in = static_cast<const double*>(from);
+  for (int64_t i = 0; i < n; ++i) store_from_double(kTo, static_cast<std::byte*>(to) + i * bytes_of(kTo), in[i]);
+}
+
+// Integers: the middle is the number as the operation reads it.
+template <DType kFrom, bool kUnsigned>
+void read_int(const void* from, void* to, int64_t n) {
+  using Traits = IntTraits<kFrom>;
+  each<typename Traits::Signed, int64_t>(from, to, n, [](auto stored) {
+    if constexpr (kUnsigned)
+      return static_cast<int64_t>(Traits::read_unsigned(stored));
+    else
+      return static_cast<int64_t>(Traits::read_signed(stored));
+  });
+}
+
+template <DType kTo>
+void write_int(const void* from, void* to, int64_t n) {
+  using Traits = IntTraits<kTo>;
+  each<int64_t, typename Traits::Signed>(
+      from, to, n, [](int64_t value) { return Traits::write(static_cast<typename Traits::Signed>(value)); });
+}
+
+// A double that rounds to any narrower float as the integer does: below 2^53 exact, above with a sticky last bit.
+template <class I>
+double sticky_double(I value) {
+  const bool negative = std::is_signed_v<I> && value < 0;
+  const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  if (magnitude >> 53 == 0) return static_cast<double>(value);
+  const uint64_t sticky = (magnitude & 0x7ff) != 0 ? 0x800 : 0;
+  const double rounded = static_cast<double>((magnitude & ~uint64_t{0x7ff}) | sticky);
+  return negative ? -rounded : rounded;
+}
+
+// I: int64_t, or uint64_t for the unsigned reading of 64 bits.
+template <DType kTo, class I>
+void write_float_from_int(const void* from, void* to, int64_t n) {
+  if constexpr (kTo == DType::f64) {
+    each<I, double>(from, to, n, [](I value) { return static_cast<double>(value); });
+  } else if constexpr (kTo == DType::f32) {
+    each<I, float>(from, to, n, [](I value) { return static_cast<float>(value); });
+  } else {
+    const I* in = static_cast<const I*>(from);
+    for (int64_t i = 0; i < n; ++i)
+      store_from_double(kTo, static_cast<std::byte*>(to) + i * bytes_of(kTo), sticky_double(in[i]));
+  }
+}
+
+// Truncates, saturates, NaN gives 0.
+template <class Wide, class T>
+T saturate(Wide value, T low, T high) {
+  if (!(value == value)) return T{0};
+  if (value <= static_cast<Wide>(low)) return low;
+  if (value >= static_cast<Wide>(high)) return high;
+  return static_cast<T>(value);
+}
+
+template <class Wide, DType kTo, bool kUnsigned>
+typename IntTraits<kTo>::Signed float_to_int(Wide value) {
+  using Traits = IntTraits<kTo>;
+  using S = typename Traits::Signed;
+  if constexpr (kTo == DType::b1) {
+    return static_cast<S>(value != 0);
+  } else if constexpr (kUnsigned) {
+    using U = typename Traits::Unsigned;
+    constexpr U kMax = static_cast<U>(~uint64_t{0} >> (64 - Traits::kBits));
+    return Traits::write(static_cast<S>(saturate<Wide, U>(value, U{0}, kMax)));
+  } else {
+    constexpr S kMax = static_cast<S>((uint64_t{1} << (Traits::kBits - 1)) - 1);
+    return Traits::write(saturate<Wide, S>(value, static_cast<S>(-kMax - 1), kMax));
+  }
+}
+
+template <class Wide, DType kTo, bool kUnsigned>
+void write_int_from_float(const void* from, void* to, int64_t n) {
+  each<Wide, typename IntTraits<kTo>::Signed>(from, to, n,
+                                              [](Wide value) { return float_to_int<Wide, kTo, kUnsigned>(value); });
+}
+
+using Floats = DTypeList<DType::f64, DType::f32, DType::bf16, DType::f16, DType::f8e4m3fn, DType::f8e5m2,
+                         DType::f8e4m3b11fnuz, DType::f8e8m0fnu, DType::f4e2m1fn>;
+
 StripFn float_pair(DType from, DType to) {
   return visit_dtype(Floats{}, from, [to]<DType kFrom>() {
-    return visit_dtype(Floats{}, to,
-                       []<DType kTo>() -> StripFn { return &with_splat<&convert_float<kFrom, kTo>, bytes_of(kTo)>; });
+    return visit_dtype(Floats{}, to, []<DType kTo>() -> StripFn {
+      constexpr StepFn kWrite = kFrom == DType::f64 ? &write_from_f64<kTo> : &write_from_f32<kTo>;
+      return &pair<&read_float<kFrom>, bytes_of(kFrom), kWrite, bytes_of(kTo)>;
+    });
   });
 }
 
@@ -223,7 +218,8 @@ template <bool kUnsigned>
 StripFn to_int_pair(DType from, DType to) {
   return visit_dtype(Floats{}, from, [to]<DType kFrom>() {
     return visit_dtype(Integers{}, to, []<DType kTo>() -> StripFn {
-      return &with_splat<&convert_to_int<kFrom, kTo, kUnsigned>, bytes_of(kTo)>;
+      using Wide = std::conditional_t<kFrom == DType::f64, double, float>;
+      return &pair<&read_float<kFrom>, bytes_of(kFrom), &write_int_from_float<Wide, kTo, kUnsigned>, bytes_of(kTo)>;
     });
   });
 }
@@ -232,7 +228,8 @@ template <bool kUnsigned>
 StripFn from_int_pair(DType from, DType to) {
   return visit_dtype(Integers{}, from, [to]<DType kFrom>() {
     return visit_dtype(Floats{}, to, []<DType kTo>() -> StripFn {
-      return &with_splat<&convert_from_int<kFrom, kTo, kUnsigned>, bytes_of(kTo)>;
+      using Middle = std::conditional_t<kUnsigned && bytes_of(kFrom) == 8, uint64_t, int64_t>;
+      return &pair<&read_int<kFrom, kUnsigned>, bytes_of(kFrom), &write_float_from_int<kTo, Middle>, bytes_of(kTo)>;
     });
   });
 }
@@ -241,9 +238,61 @@ template <bool kUnsigned>
 StripFn int_pair(DType from, DType to) {
   return visit_dtype(Integers{}, from, [to]<DType kFrom>() {
     return visit_dtype(Integers{}, to, []<DType kTo>() -> StripFn {
-      return &with_splat<&convert_int<kFrom, kTo, kUnsigned>, bytes_of(kTo)>;
+      return &pair<&read_int<kFrom, kUnsigned>, bytes_of(kFrom), &write_int<kTo>, bytes_of(kTo)>;
     });
   });
+}
+
+// ---- The pairs that kernels use most, in one loop each.
+
+template <class From, class To, class F>
+void direct(const StripArgs& args, F f) {
+  const From* in = static_cast<const From*>(args.operands[0]);
+  To* out = static_cast<To*>(args.out);
+  if (args.n <= 0) return;
+  if (args.splat_mask & 1) {
+    const To value = f(in[0]);
+    return fill_elements(out, &value, sizeof(To), args.n);
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < args.n; ++i) out[i] = f(in[i]);
+}
+
+struct DirectPair {
+  OpId op;
+  DType from, to;  // integers: the signless type
+  StripFn fn;
+};
+
+constexpr DirectPair kDirect[] = {
+    {OpId::extf, DType::bf16, DType::f32, [](const StripArgs& a) { direct<uint16_t, float>(a, &bf16_to_f32); }},
+    {OpId::truncf, DType::f32, DType::bf16, [](const StripArgs& a) { direct<float, uint16_t>(a, &f32_to_bf16); }},
+    {OpId::sitofp, DType::i32, DType::f32,
+     [](const StripArgs& a) { direct<int32_t, float>(a, [](int32_t x) { return static_cast<float>(x); }); }},
+    {OpId::sitofp, DType::i8, DType::f32,
+     [](const StripArgs& a) { direct<int8_t, float>(a, [](int8_t x) { return static_cast<float>(x); }); }},
+    {OpId::uitofp, DType::b1, DType::f32,
+     [](const StripArgs& a) { direct<uint8_t, float>(a, [](uint8_t x) { return static_cast<float>(x); }); }},
+    {OpId::extsi, DType::i8, DType::i32,
+     [](const StripArgs& a) { direct<int8_t, int32_t>(a, [](int8_t x) { return int32_t{x}; }); }},
+    {OpId::extsi, DType::i16, DType::i32,
+     [](const StripArgs& a) { direct<int16_t, int32_t>(a, [](int16_t x) { return int32_t{x}; }); }},
+    {OpId::extui, DType::i8, DType::i32,
+     [](const StripArgs& a) { direct<uint8_t, int32_t>(a, [](uint8_t x) { return int32_t{x}; }); }},
+    {OpId::extui, DType::b1, DType::i32,
+     [](const StripArgs& a) { direct<uint8_t, int32_t>(a, [](uint8_t x) { return int32_t{x}; }); }},
+    {OpId::trunci, DType::i32, DType::i16,
+     [](const StripArgs& a) { direct<int32_t, int16_t>(a, [](int32_t x) { return static_cast<int16_t>(x); }); }},
+    {OpId::trunci, DType::i32, DType::i8,
+     [](const StripArgs& a) { direct<int32_t, int8_t>(a, [](int32_t x) { return static_cast<int8_t>(x); }); }},
+};
+
+StripFn direct_pair(OpId op, DType from, DType to) {
+  from = signless(from);
+  to = signless(to);
+  for (const DirectPair& pair : kDirect)
+    if (pair.op == op && pair.from == from && pair.to == to) return pair.fn;
+  return nullptr;
 }
 
 // ---- stochastic rounding
@@ -332,6 +381,7 @@ NarrowFn narrow_fn(DType dtype) {
 }
 
 StripFn convert_strip(OpId op, DType from, DType to) {
+  if (const StripFn fn = direct_pair(op, from, to)) return fn;
   switch (op) {
     case OpId::extf:
     case OpId::truncf:

@@ -11,6 +11,10 @@ namespace {
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 UInt128;
 
+// Holds a product. Not wider than need be: gcc 12 vectorises a 16-bit high product in 64 bits wrongly.
+template <class U>
+using WideOf = std::conditional_t<sizeof(U) == 4, uint64_t, uint32_t>;
+
 // a / b rounded to zero; -1 for b = 0, and a for the one quotient that does not fit.
 template <class T>
 T divide(T a, T b) {
@@ -53,7 +57,7 @@ struct Binary {
       if constexpr (sizeof(U) == 8)
         return static_cast<U>(static_cast<UInt128>(a) * b >> 64);
       else
-        return static_cast<U>(uint64_t{a} * b >> kBits);
+        return static_cast<U>(WideOf<U>{a} * b >> kBits);
     }
   }
   static S of_signed(S a, S b) {
@@ -87,7 +91,7 @@ struct Binary {
       if constexpr (sizeof(S) == 8)
         return static_cast<S>(static_cast<Int128>(a) * b >> 64);
       else
-        return static_cast<S>(int64_t{a} * b >> kBits);
+        return static_cast<S>(static_cast<std::make_signed_t<WideOf<U>>>(a) * b >> kBits);
     }
   }
 };
@@ -108,13 +112,41 @@ typename Traits::Signed unary(typename Traits::Signed stored) {
     return Traits::write(static_cast<S>(bits == 0 ? Traits::kBits : std::countr_zero(bits)));
 }
 
+constexpr bool is_unary(OpId op) {
+  return op == OpId::absi || op == OpId::ctlz || op == OpId::ctpop || op == OpId::cttz;
+}
+
 template <OpId kOp, class Traits>
 void strip(const StripArgs& args) {
   using S = typename Traits::Signed;
-  if constexpr (kOp == OpId::absi || kOp == OpId::ctlz || kOp == OpId::ctpop || kOp == OpId::cttz)
+  if constexpr (is_unary(kOp))
     map_unary<S, S>(args, [](S x) { return unary<kOp, Traits>(x); });
   else
     map_binary<S, S>(args, [](S a, S b) { return Binary<kOp, Traits>::apply(a, b); });
+}
+
+// Types below a byte: one loop for all, an element function each.
+using ElementFn = int8_t (*)(int8_t a, int8_t b);
+
+void small_strip(const StripArgs& args, ElementFn fn, bool two) {
+  const int8_t* a = static_cast<const int8_t*>(args.operands[0]);
+  const int8_t* b = static_cast<const int8_t*>(args.operands[two ? 1 : 0]);
+  int8_t* out = static_cast<int8_t*>(args.out);
+  const int64_t a_step = args.splat_mask & 1 ? 0 : 1, b_step = args.splat_mask & (two ? 2 : 1) ? 0 : 1;
+  for (int64_t i = 0; i < args.n; ++i) out[i] = fn(a[i * a_step], b[i * b_step]);
+}
+
+template <OpId kOp, class Traits>
+int8_t small_element(int8_t a, int8_t b) {
+  if constexpr (is_unary(kOp))
+    return unary<kOp, Traits>(a);
+  else
+    return Binary<kOp, Traits>::apply(a, b);
+}
+
+template <OpId kOp, class Traits>
+void small_thunk(const StripArgs& args) {
+  small_strip(args, &small_element<kOp, Traits>, !is_unary(kOp));
 }
 
 constexpr size_t kFirst = static_cast<size_t>(OpId::addi);
@@ -122,26 +154,13 @@ constexpr size_t kCount = static_cast<size_t>(OpId::mului_high) + 1 - kFirst;
 
 template <class Traits, size_t... kOps>
 constexpr std::array<StripFn, kCount> table(std::index_sequence<kOps...>) {
-  return {&strip<static_cast<OpId>(kOps + kFirst), Traits>...};
+  if constexpr (Traits::kBits >= 8)
+    return {&strip<static_cast<OpId>(kOps + kFirst), Traits>...};
+  else
+    return {&small_thunk<static_cast<OpId>(kOps + kFirst), Traits>...};
 }
-// Types of eight bits and more have one table for both signs.
 template <DType kType>
 constexpr std::array<StripFn, kCount> kTable = table<IntTraits<kType>>(std::make_index_sequence<kCount>());
-
-DType signless(DType dtype) {
-  switch (dtype) {
-    case DType::u64:
-      return DType::i64;
-    case DType::u32:
-      return DType::i32;
-    case DType::u16:
-      return DType::i16;
-    case DType::u8:
-      return DType::i8;
-    default:
-      return dtype;
-  }
-}
 
 }  // namespace
 

@@ -67,17 +67,14 @@ void compare_narrow_thunk(const StripArgs& args) {
   compare_narrow(args, kType);
 }
 
-template <DType kType>
+template <class S>
 void compare_int(const StripArgs& args) {
-  using Traits = IntTraits<kType>;
-  using S = typename Traits::Signed;
+  using U = std::make_unsigned_t<S>;
   const auto as_signed = [&](auto f) {
-    map_binary<S, uint8_t>(
-        args, [f](S a, S b) { return static_cast<uint8_t>(f(Traits::read_signed(a), Traits::read_signed(b))); });
+    map_binary<S, uint8_t>(args, [f](S a, S b) { return static_cast<uint8_t>(f(a, b)); });
   };
   const auto as_unsigned = [&](auto f) {
-    map_binary<S, uint8_t>(
-        args, [f](S a, S b) { return static_cast<uint8_t>(f(Traits::read_unsigned(a), Traits::read_unsigned(b))); });
+    map_binary<U, uint8_t>(args, [f](U a, U b) { return static_cast<uint8_t>(f(a, b)); });
   };
   switch (args.call->predicate) {
     case Predicate::eq:
@@ -100,6 +97,23 @@ void compare_int(const StripArgs& args) {
       return as_unsigned([](auto a, auto b) { return a > b; });
     default:
       return as_unsigned([](auto a, auto b) { return a >= b; });
+  }
+}
+
+// Types below a byte: moved to the top of their byte, where they compare as bytes do.
+template <DType kType>
+void compare_small(const StripArgs& args) {
+  constexpr int kShift = 8 - IntTraits<kType>::kBits;
+  alignas(64) uint8_t operands[2][kChunk];
+  const void* pointers[2] = {operands[0], operands[1]};
+  for (int64_t at = 0; at < args.n; at += kChunk) {
+    const int64_t n = std::min(kChunk, args.n - at);
+    for (int k = 0; k < 2; ++k) {
+      const bool one = args.splat_mask >> k & 1;
+      const uint8_t* from = static_cast<const uint8_t*>(args.operands[k]) + (one ? 0 : at);
+      for (int64_t i = 0; i < (one ? 1 : n); ++i) operands[k][i] = static_cast<uint8_t>(from[i] << kShift);
+    }
+    compare_int<int8_t>({pointers, args.splat_mask, static_cast<uint8_t*>(args.out) + at, n, args.call});
   }
 }
 
@@ -143,7 +157,12 @@ void select(const StripArgs& args) {
 
 StripFn compare_strip(OpId op, DType repr) {
   if (op == OpId::cmpi)
-    return visit_dtype(Integers{}, repr, []<DType kType>() -> StripFn { return &compare_int<kType>; });
+    return visit_dtype(Integers{}, repr, []<DType kType>() -> StripFn {
+      if constexpr (IntTraits<kType>::kBits < 8)
+        return &compare_small<kType>;
+      else
+        return &compare_int<typename IntTraits<kType>::Signed>;
+    });
   if (repr == DType::f32) return &compare_float<float>;
   if (repr == DType::f64) return &compare_float<double>;
   return visit_dtype(NarrowFloats{}, repr, []<DType kType>() -> StripFn { return &compare_narrow_thunk<kType>; });

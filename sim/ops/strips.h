@@ -1,6 +1,9 @@
 // The strip functions behind strip_fn(), by group. For the .cc files of this folder.
 #pragma once
 
+#include <type_traits>
+
+#include "sim/ops/elements.h"
 #include "sim/ops/ops.h"
 
 namespace tilecheck {
@@ -35,6 +38,22 @@ StripFn visit_dtype(DTypeList<kTypes...>, DType dtype, Visit&& visit) {
   StripFn found = nullptr;
   ((dtype == kTypes ? (found = visit.template operator()<kTypes>(), 0) : 0), ...);
   return found;
+}
+
+// Types of eight bits and more share one strip for both signs.
+inline DType signless(DType dtype) {
+  switch (dtype) {
+    case DType::u64:
+      return DType::i64;
+    case DType::u32:
+      return DType::i32;
+    case DType::u16:
+      return DType::i16;
+    case DType::u8:
+      return DType::i8;
+    default:
+      return dtype;
+  }
 }
 
 // The storage of the integer types, and how their elements are read and written.
@@ -109,11 +128,10 @@ template <class In, class Out, class F>
 void map_unary(const StripArgs& args, F f) {
   const In* a = static_cast<const In*>(args.operands[0]);
   Out* out = static_cast<Out*>(args.out);
+  if (args.n <= 0) return;
   if (args.splat_mask & 1) {
-    if (args.n <= 0) return;
     const Out value = f(a[0]);
-    for (int64_t i = 0; i < args.n; ++i) out[i] = value;
-    return;
+    return fill_elements(out, &value, sizeof(Out), args.n);
   }
 #pragma GCC ivdep
   for (int64_t i = 0; i < args.n; ++i) out[i] = f(a[i]);
@@ -126,27 +144,21 @@ void map_binary(const StripArgs& args, F f) {
   Out* out = static_cast<Out*>(args.out);
   const int64_t n = args.n;
   if (n <= 0) return;
-  switch (args.splat_mask & 3) {
-    case 0:
+  const uint32_t mask = args.splat_mask & 3;
+  if (mask == 0) {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
-      return;
-    case 1: {
-      const In x = a[0];
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
+  } else if (mask == 1) {
+    const In x = a[0];
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = f(x, b[i]);
-      return;
-    }
-    case 2: {
-      const In y = b[0];
+    for (int64_t i = 0; i < n; ++i) out[i] = f(x, b[i]);
+  } else if (mask == 2) {
+    const In y = b[0];
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], y);
-      return;
-    }
-    default: {
-      const Out value = f(a[0], b[0]);
-      for (int64_t i = 0; i < n; ++i) out[i] = value;
-    }
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], y);
+  } else {
+    const Out value = f(a[0], b[0]);
+    fill_elements(out, &value, sizeof(Out), n);
   }
 }
 

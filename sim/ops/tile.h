@@ -14,8 +14,8 @@ namespace tilecheck {
 
 struct OpContext;
 
-// In a shadow byte of an element narrower than 8 bytes: the element was computed from defined and undefined data together,
-// not merely left unwritten, moved or converted.
+// In a shadow byte of an element narrower than 8 bytes: the element was computed from defined and undefined data
+// together, not merely left unwritten, moved or converted.
 inline constexpr uint8_t kComputedFlag = 0x80;
 
 // How a tile keeps its elements.
