@@ -328,8 +328,9 @@ Ref Core::barrier_semaphore(Loc at) {
 
 // ---- Scopes.
 
-void Core::scope(std::span<const Scratch> allocations, const std::function<void(std::span<const Ref>)>& body, Loc at) {
-  const int site = state_.sites->id(at, state_.scope_depth, static_cast<int>(allocations.size()));
+void Core::scope(std::span<const Scratch> allocations, const std::function<void(std::span<const Ref>)>& body, Loc at, int site_key) {
+  const int site = site_key >= 0 ? state_.sites->id({}, site_key, 0)
+                                 : state_.sites->id(at, state_.scope_depth, static_cast<int>(allocations.size()));
   std::vector<std::unique_ptr<Buffer>>& buffers = state_.scoped_at(site, allocations, at);
   std::vector<Ref> refs;
   std::vector<Buffer*> list;

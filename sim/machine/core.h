@@ -93,9 +93,10 @@ class Core {
   // The global semaphore named by the kernel's collective_id.
   Ref barrier_semaphore(Loc at = std::source_location::current());
 
-  // ---- Scoped allocation. The Refs are dead when `body` returns.
+  // ---- Scoped allocation. The Refs are dead when `body` returns. A scope on another core has the
+  // same addresses if it has the same source line, nesting and number of allocations, or the same `site` (0 or more).
   void scope(std::span<const Scratch> allocations, const std::function<void(std::span<const Ref>)>& body,
-             Loc at = std::source_location::current());
+             Loc at = std::source_location::current(), int site = -1);
 
   // ---- For payload execution.
   // Checks an access as load and store do, without performing it. copy: bounds of copies.

@@ -450,7 +450,6 @@ Tile load_tile(OpContext& context, const Ref& ref) {
     const uint64_t value = load_scalar(ref, &undefined);
     Tile tile = Tile::splat_bits(context, ref.dtype, shape, value);
     if (undefined) {
-      tile = tile.materialized();
       tile.make_shadow()[0] = undefined;
     }
     return tile;
@@ -483,6 +482,11 @@ Tile load_tile_masked(OpContext& context, const Ref& ref, const Tile& mask) {
 
 void store_tile(const Ref& ref, const Tile& tile) {
   if (tile.context().record_only) return;
+  if (tile.is_scalar()) {
+    const uint64_t bits_value = is_floating(tile.repr()) ? tile.splat_bits() : static_cast<uint64_t>(tile.int_at(0));
+    store_scalar(ref, bits_value, tile.undefined() ? tile.undefined()[0] : uint8_t{0});
+    return;
+  }
   const Tile dense = tile.materialized();
   write_elements(ref, dense.repr(), dense.data<std::byte>(), dense.undefined());
 }

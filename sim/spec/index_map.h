@@ -104,16 +104,18 @@ class PrefetchRefs {
   explicit PrefetchRefs(const PrefetchReader* reader) : reader_(reader) {}
   template <typename... I>
   Index operator()(int operand, I... index) const {
-    const std::array<Index, sizeof...(I)> at{Index(index)...};
+    const std::array<Index, sizeof...(I)> indices{Index(index)...};
     Dims dims;
     Dependence dependence;
-    for (const Index& i : at) {
+    for (const Index& i : indices) {
       dims.push_back(i.value());
       dependence.grid_axes |= i.dependence().grid_axes;
       dependence.prefetch |= i.dependence().prefetch;
     }
-    return Index::from_prefetch(reader_ ? reader_->read(operand, dims) : 0, dependence);
+    return Index::from_prefetch(at(operand, dims), dependence);
   }
+  // The plain value.
+  int64_t at(int operand, const Dims& index) const { return reader_ ? reader_->read(operand, index) : 0; }
 
  private:
   const PrefetchReader* reader_;
