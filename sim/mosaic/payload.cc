@@ -44,10 +44,12 @@ std::shared_ptr<CoreValues> start_core(const Program& program, Core& core) {
 }  // namespace
 
 std::shared_ptr<const Payload> Payload::make(KernelModule kernel) {
-  return std::shared_ptr<const Payload>(new Payload(std::move(kernel)));
+  const RemovedOps removed = remove_dead_code(kernel.module);
+  return std::shared_ptr<const Payload>(new Payload(std::move(kernel), removed));
 }
 
-Payload::Payload(KernelModule kernel) : kernel_(std::move(kernel)), program_(compile(kernel_.module, *kernel_.main)) {
+Payload::Payload(KernelModule kernel, const RemovedOps& removed)
+    : kernel_(std::move(kernel)), removed_(removed), program_(compile(kernel_.module, *kernel_.main)) {
   for (const WindowParams& w : kernel_.windows)
     transforms_.push_back(w.transform ? std::shared_ptr<const Program>(compile(kernel_.module, *w.transform))
                                       : nullptr);
@@ -133,7 +135,11 @@ Body Payload::body() const {
   return [self = shared_from_this()](Core& core, std::span<const Ref> refs) {
     const Program& program = *self->program_;
     std::shared_ptr<void>& state = core.body_state();
-    if (!state) state = start_core(program, core);
+    if (!state) {
+      state = start_core(program, core);
+      core.counters().unused_loads_removed = self->removed_.loads;
+      core.counters().unused_load_bytes = self->removed_.load_bytes;
+    }
     CoreValues& values = *static_cast<CoreValues*>(state.get());
     Activation frame = frame_of(values, core);
     const int grid_rank = self->kernel_.grid.rank();
