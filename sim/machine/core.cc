@@ -87,7 +87,7 @@ void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
                            ref, at);
     state_.report(std::move(f));
   }
-  if (b.history) [[unlikely]]
+  if (state_.engine ? state_.engine->tracks(b) : b.history != nullptr) [[unlikely]]
     engine().access(state_.agent, ref, kind, at);
   // A parallel part's index maps must see what a serial run's would.
   if (!state_.engine && kind == AccessKind::write && b.space == Space::smem && is_prefetch(state_, b)) [[unlikely]]

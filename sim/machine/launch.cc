@@ -216,6 +216,7 @@ LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const De
       s.ops.observer = &s.work;
       s.agent = engine.add_agent({d, c, &s.step});
       allocate(s, through_engine);
+      if (s.barrier) engine.add_barrier_semaphore(*s.barrier);
       total += parts[static_cast<size_t>(c)].step_count();
       agents.push_back([&, c] {
         if (spec.has_communication && !spec.collective_id && !spec.skip_device_barrier && options.devices > 1)

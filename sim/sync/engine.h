@@ -12,15 +12,13 @@
 
 #include "sim/memory/ref.h"
 #include "sim/report/report.h"
+#include "sim/sync/clock.h"
 #include "sim/sync/schedule.h"
 
 namespace tilecheck {
 
 // Thrown through kernel bodies to end the run after a finding that stops it, or a deadlock. Never leaves launch().
 struct StopRun {};
-
-using AgentId = int;     // a core of a device, in order of registration
-using CopyId = int64_t;  // in order of start, from 1
 
 enum class AccessKind : uint8_t { read, write };
 
@@ -49,6 +47,11 @@ struct CopyRequest {
   std::string label;      // pipeline: "fetch of k for step (0,1)"
 };
 
+// What earlier runs of the same decisions have learnt: additions to a semaphore that come later than a wait which they
+// were not ordered after, so that the wait has to be judged with them in mind (machine-rules 16).
+struct Hindsight;
+std::shared_ptr<Hindsight> make_hindsight();
+
 struct EngineOptions {
   ScheduleSpec schedule;
   uint64_t seed = 0;
@@ -56,6 +59,8 @@ struct EngineOptions {
   bool atomic_progress = false;  // --semaphore-progress atomic
   bool disable_semaphore_checks = false;
   bool check_races = true;
+  bool record_decisions = false;         // also for schedules that need no decision string: eager, lifo, torn
+  std::shared_ptr<Hindsight> hindsight;  // of the runs before this one; null: this is the only run
 };
 
 // Tells the engine where an agent is, for findings. Kept by the agent's Core.
@@ -75,16 +80,19 @@ class Engine {
   // Set by launch.
   using Translate = std::function<Ref(const Ref&, int device, int core)>;
   void set_translate(Translate translate);
+  // A core's global semaphore for the kernel's collective_id: remote signals to it need no earlier order (machine-rules
+  // 21).
+  void add_barrier_semaphore(const Buffer& buffer);
 
   // Runs one function per registered agent to its end, as fibers when there are several; a StopRun ends them all.
-  // Then makes the end-of-run findings (machine-rules 22). Returns false if the run was stopped.
+  // Then makes the end-of-run findings (machine-rules 22). Returns false if the run was stopped; what else an agent
+  // throws is rethrown. Once per engine.
   bool run(std::span<const std::function<void()>> agents);
 
   // ---- Called by the running agent.
-  // A vector, scalar or pipeline-free access; only needed when ref.buffer->history is set or several agents run
-  // (tracks()).
+  // A vector or scalar access; only needed where tracks() says so.
   void access(AgentId agent, const Ref& ref, AccessKind kind, Loc at);
-  bool tracks(const Buffer& buffer) const { return buffer.history != nullptr; }
+  bool tracks(const Buffer& buffer) const { return buffer.history != nullptr || several_ || !buffer.alive; }
 
   CopyId start(AgentId agent, const CopyRequest& request, Loc at);
   // Takes `bytes` from a DMA semaphore; returns when that many have arrived. May switch agents.
@@ -96,7 +104,8 @@ class Engine {
   // All devices (and cores) wait for each other: device entry of communicating kernels (machine-rules 21).
   void entry_barrier(AgentId agent);
 
-  // Scoped memory: buffers and semaphores that live from enter to leave (machine-rules 20, 22).
+  // Scoped memory: buffers and semaphores that live from enter to leave (machine-rules 20, 22). Leaving ends their
+  // life (Buffer::alive), and the engine forgets them.
   void enter_scope(AgentId agent, std::span<Buffer* const> buffers, Loc at);
   void leave_scope(AgentId agent, std::span<Buffer* const> buffers, Loc at);
   // Semaphores that belong to the caller (operands or results): neither reset nor checked; copies pending on them
@@ -104,7 +113,11 @@ class Engine {
   void adopt_semaphores(Buffer& buffer, std::span<const int64_t> counts);
   int64_t final_count(SemRef semaphore) const;
 
-  // The decision string that reproduces this run, and whether no unordered event could have changed it.
+  // Whether this run learnt something that changes how its waits are judged: drop its findings and run again with the
+  // same options.hindsight. False at the latest when a run learns nothing new.
+  bool judge_again() const;
+  // The decision string that reproduces this run ("" when the schedule alone does, or the run was too long to record),
+  // and whether no unordered event could have changed it.
   std::string decisions() const;
   bool schedule_independent() const;
   int64_t copies_started() const;
@@ -112,6 +125,7 @@ class Engine {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  bool several_ = false;
 };
 
 }  // namespace tilecheck

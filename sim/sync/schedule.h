@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tilecheck {
 
@@ -15,8 +16,8 @@ struct ScheduleSpec {
     random,      // random:SEED
     pct,         // pct:SEED:DEPTH, probabilistic concurrency testing
     torn,        // copies move in pieces, interleaved
-    exhaustive,  // all, up to partial-order equivalence, within a bound
-    replay,      // replay:STRING
+    exhaustive,  // all, up to partial-order equivalence, within a bound; a single run of it is `lazy` (see explore.h)
+    replay,      // replay:DECISIONS
   };
   Kind kind = Kind::lazy;
   uint64_t seed = 0;
@@ -25,8 +26,31 @@ struct ScheduleSpec {
   std::string decisions;  // replay
 };
 
-// "lazy", "random:7", "pct:7:3", "replay:1:L7", ... Throws InputError naming the accepted forms.
+// "lazy", "random:7", "pct:7:3", "replay:1:c7", ... Throws InputError naming the accepted forms.
 ScheduleSpec parse_schedule(std::string_view text);
 std::string to_string(const ScheduleSpec& spec);
+
+// What can happen next at a point where there is more than one possibility.
+struct Choice {
+  enum class What : char {
+    agent = 'a',  // agent `subject` goes on
+    copy = 'c',   // copy `subject` moves (remote: its source is read, then its target is written)
+    piece = 't',  // a part of copy `subject` moves
+  };
+  What what = What::agent;
+  int64_t subject = 0;
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+// At the point-th place of a run (from 0) where there was a choice, `choice` was taken instead of what `lazy` does.
+struct Decision {
+  int64_t point = 0;
+  Choice choice;
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
+// "3:c7,9:a1": decisions in order. Throws InputError naming the form.
+std::vector<Decision> parse_decisions(std::string_view text);
+std::string to_string(const std::vector<Decision>& decisions);
 
 }  // namespace tilecheck

@@ -1,0 +1,191 @@
+// Moving the bytes of copies, early or late as the schedule has it.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "sim/memory/transfer.h"
+#include "sim/sync/state.h"
+
+namespace tilecheck {
+namespace {
+
+constexpr int64_t kPieces = 4;  // torn: at most
+
+// Dimension along which a copy is cut, -1: none has two elements.
+int cut_dimension(const Shape& shape) {
+  for (int d = 0; d < shape.rank(); ++d)
+    if (shape[d] > 1) return d;
+  return -1;
+}
+
+Ref part(const Ref& ref, int dimension, int64_t begin, int64_t end) {
+  std::vector<Slice> slices(static_cast<size_t>(dimension) + 1);
+  slices.back() = ds(begin, end - begin);
+  return ref.slice(slices);
+}
+
+// The elements of `ref` that `other` has too; all of them when that is not a box of ref.
+Ref common_part(const Ref& ref, const Event& other) {
+  Ref out = ref;
+  if (!(ref.base == other.base) || ref.pack != 1) return out;
+  for (int d = 0; d < ref.box.rank; ++d) {
+    const Range &a = ref.box[d], &b = other.box[d];
+    if (a.step != 1 || b.step != 1) continue;
+    const int64_t lo = std::max(a.lo, b.lo), end = std::min(a.lo + a.n, b.lo + b.n);
+    out.box[d] = {lo, std::max<int64_t>(0, end - lo), 1};
+  }
+  return out;
+}
+
+// Equal where either is defined.
+bool equal_images(const CopyImage& a, const CopyImage& b) {
+  const auto width = static_cast<size_t>(storage_bytes(a.elements.dtype()));
+  for (int64_t i = 0; i < a.elements.size(); ++i) {
+    const uint8_t x = a.undefined ? a.undefined[static_cast<size_t>(i)] : 0;
+    const uint8_t y = b.undefined ? b.undefined[static_cast<size_t>(i)] : 0;
+    if (x != y) return false;
+    const size_t at = static_cast<size_t>(i) * width;
+    if (x == 0 && std::memcmp(a.elements.data() + at, b.elements.data() + at, width) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Engine::Impl::add_pending(Copy& copy) {
+  use(copy);
+  copy.previous = pending_last;
+  copy.next = nullptr;
+  (pending_last ? pending_last->next : pending_first) = &copy;
+  pending_last = &copy;
+}
+
+void Engine::Impl::arrive(Semaphore& s, int64_t amount) {
+  s.count += amount;
+  s.unmoved -= amount;
+}
+
+void Engine::Impl::move_source(Copy& copy) {
+  assert(!copy.read_done && copy.piece == 0);
+  copy.image = std::make_unique<CopyImage>(read_image(copy.request.source));
+  copy.read_done = true;
+  if (copy.sent) arrive(*copy.sent, copy.sent->dma ? copy.bytes : 1);
+}
+
+void Engine::Impl::move(Copy& copy) {
+  assert(!copy.write_done);
+  if (!copy.after.empty())
+    for (Copy* before : channel(copy))
+      if (!before->write_done && copy.follows(*before)) move(*before);
+  if (copy.piece > 0) {
+    while (!move_piece(copy)) {
+    }
+    return;
+  }
+  std::vector<std::pair<const Twin*, CopyImage>> twins;
+  for (const Twin& twin : copy.twins)
+    if (!twin.other || twin.other->write_done)
+      twins.emplace_back(&twin, read_image(common_part(copy.request.destination, twin.earlier)));
+  if (copy.image) {
+    write_image(*copy.image, copy.request.destination);
+    copy.image.reset();
+  } else {
+    copy_elements(copy.request.source, copy.request.destination);
+  }
+  for (const auto& [twin, before] : twins)
+    if (!equal_images(before, read_image(common_part(copy.request.destination, twin->earlier))))
+      report_race(twin->earlier, copy.destination, Order::unordered);
+  if (copy.sent && !copy.read_done) arrive(*copy.sent, copy.sent->dma ? copy.bytes : 1);
+  if (copy.done) arrive(*copy.done, copy.done->dma ? copy.bytes : 1);
+  finish_move(copy);
+}
+
+void Engine::Impl::finish_move(Copy& copy) {
+  copy.read_done = copy.write_done = true;
+  (copy.previous ? copy.previous->next : pending_first) = copy.next;
+  (copy.next ? copy.next->previous : pending_last) = copy.previous;
+  copy.previous = copy.next = nullptr;
+  // The pair of twins is judged by the second to move; what this one holds is not needed any more.
+  for (const Twin& twin : copy.twins)
+    if (twin.other) release(*twin.other);
+  copy.twins.clear();
+  release(copy);
+}
+
+bool Engine::Impl::move_piece(Copy& copy) {
+  assert(!copy.write_done);
+  for (Copy* before : channel(copy))
+    if (!before->write_done && copy.follows(*before)) return false;
+  const int d = cut_dimension(copy.request.destination.shape());
+  const int64_t extent = d < 0 ? 1 : copy.request.destination.shape()[d];
+  const int64_t pieces = std::min(kPieces, extent);
+  if (copy.image || !copy.twins.empty() || pieces < 2) {
+    move(copy);
+    return true;
+  }
+  const auto until = [pieces](int64_t whole, int64_t piece) { return whole * piece / pieces; };
+  // From both ends, so that neither the first nor the last element tells whether a copy is done.
+  const int64_t i = copy.piece % 2 == 0 ? copy.piece / 2 : pieces - 1 - copy.piece / 2;
+  copy_elements(part(copy.request.source, d, until(extent, i), until(extent, i + 1)),
+                part(copy.request.destination, d, until(extent, i), until(extent, i + 1)));
+  ++copy.piece;
+  const bool last = copy.piece == pieces;
+  for (Semaphore* s : {copy.sent, copy.done}) {
+    if (!s) continue;
+    if (s->dma && !options.atomic_progress) {
+      arrive(*s, until(copy.bytes, copy.piece) - until(copy.bytes, copy.piece - 1));
+    } else if (last) {
+      arrive(*s, s->dma ? copy.bytes : 1);
+    }
+  }
+  if (last) finish_move(copy);
+  return last;
+}
+
+void Engine::Impl::tear() {
+  for (Copy* copy = pending_first; copy;) {
+    Copy* next = copy->next;
+    move_piece(*copy);
+    copy = next;
+  }
+}
+
+void Engine::Impl::move_everything() {
+  while (pending_first) move(*pending_first);
+}
+
+Copy* Engine::Impl::next_for(Semaphore& s, bool youngest) {
+  const auto waits = [](const Item* item) {
+    return item->copy && !(item->sent ? item->copy->read_done : item->copy->write_done);
+  };
+  if (youngest) {
+    for (size_t i = s.items.size(); i-- > 0;)
+      if (waits(s.items[i])) return s.items[i]->copy;
+    return nullptr;
+  }
+  while (s.first_unmoved < s.items.size() && !waits(s.items[s.first_unmoved])) ++s.first_unmoved;
+  return s.first_unmoved < s.items.size() ? s.items[s.first_unmoved]->copy : nullptr;
+}
+
+bool Engine::Impl::bring(Semaphore& s, int64_t amount) {
+  if (s.count + s.unmoved < amount) return false;
+  const auto kind = options.schedule.kind;
+  while (s.count < amount) {
+    Copy* copy = next_for(s, kind == ScheduleSpec::Kind::lifo);
+    assert(copy);
+    if (kind == ScheduleSpec::Kind::torn) {
+      // A piece of each copy on this semaphore in turn.
+      for (size_t i = 0; i < s.items.size() && s.count < amount; ++i)
+        if (s.items[i]->copy && !s.items[i]->copy->write_done) move_piece(*s.items[i]->copy);
+      if (copy->write_done || s.count >= amount) continue;
+      if (copy->piece == 0) move(*copy);
+    } else if (copy->sent == &s && copy->done != &s && !copy->read_done) {
+      move_source(*copy);
+    } else {
+      move(*copy);
+    }
+  }
+  return true;
+}
+
+}  // namespace tilecheck

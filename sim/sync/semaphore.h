@@ -1,0 +1,77 @@
+// Semaphores: what was added, what was taken, and which additions a wait guarantees (machine-rules 16).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/sync/event.h"
+
+namespace tilecheck {
+
+// Something that adds to a semaphore: a signal, or the completion of a copy.
+struct Item {
+  Copy* copy = nullptr;  // null: a signal
+  bool sent = false;     // the copy's source read, not its destination write
+  bool assumed = false;  // already learnt, but only by message order
+  bool special = false;  // may be guaranteed before all bytes of the semaphore are: not a copy of its own channel
+  AgentId agent = 0;
+  int64_t amount = 0;
+  int64_t partial = 0;  // the most it can add without being complete
+  int64_t ordinal = 0;  // of the semaphore's items, in the order of this run
+  Knowledge known;      // signals: what the signaller knew
+  Loc at;
+  Dims step;
+};
+
+// An item that a run started after a wait which it was not ordered after: the wait has to be judged as if it was there.
+struct LateItem {
+  int64_t ordinal = 0;
+  AgentId agent = 0;
+  bool signal = false;
+  int64_t amount = 0;
+  // What the starter knew of the waiter's past, by sure and assumed clock.
+  uint64_t sure = 0, assumed = 0;
+  std::vector<CopyId> after;
+  friend bool operator==(const LateItem&, const LateItem&) = default;
+};
+
+enum class Guarantee : uint8_t { none, by_message_order, sure };
+
+struct Semaphore {
+  Buffer* buffer = nullptr;
+  int64_t element = 0;
+  size_t index = 0;  // in the order of first use, the same in each run of the same decisions
+  bool dma = false;
+  bool adopted = false;  // belongs to the caller
+  bool barrier = false;
+
+  // What the chip's register would hold.
+  int64_t count = 0;
+  int64_t unmoved = 0;  // still to come from copies that were started
+
+  // Additions that are not yet guaranteed to have happened, and what was waited for of them. Items that are guaranteed
+  // leave, with their amount, on both sides; so `waited` may be negative.
+  std::vector<Item*> items;
+  int64_t added = 0;
+  int64_t waited = 0;
+  int64_t next_ordinal = 0;
+  int special_items = 0;     // of `items`
+  size_t first_unmoved = 0;  // no item before it waits to be moved
+
+  AgentId waiter = -1;
+  uint64_t judged_at = 0;  // the waiter's time at its last wait that guaranteed something
+  uint64_t read_at = 0;    // ... at its last read
+  // For messages.
+  Loc waited_at;
+  int64_t waited_amount = 0;
+  AgentId last_producer = -1;
+  Loc produced_at;
+  bool ever_added = false;
+};
+
+// What the wait that just ended guarantees of each item, `out` in the order of semaphore.items. now: the waiter's time.
+// late: items that an earlier run of the same decisions started later, unordered.
+void judge(const Semaphore& semaphore, std::span<const LateItem> late, uint64_t now, std::vector<Guarantee>& out);
+
+}  // namespace tilecheck

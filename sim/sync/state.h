@@ -1,0 +1,172 @@
+// The engine's insides, shared by its files: engine.cc (what cores call), order.cc (happens-before), move.cc (bytes),
+// turns.cc (who runs), explain.cc (findings).
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/sync/chooser.h"
+#include "sim/sync/engine.h"
+#include "sim/sync/event.h"
+#include "sim/sync/fiber.h"
+#include "sim/sync/semaphore.h"
+
+namespace tilecheck {
+
+struct Hindsight {
+  std::vector<std::vector<LateItem>> late;  // by Semaphore::index
+  std::span<const LateItem> of(size_t semaphore) const {
+    return semaphore < late.size() ? std::span<const LateItem>(late[semaphore]) : std::span<const LateItem>();
+  }
+};
+
+struct Agent {
+  AgentState state;
+  Knowledge known;
+  Semaphore* waiting = nullptr;  // blocked, or about to look
+  int64_t needs = 0;
+  Loc waiting_at;
+  bool at_entry = false;  // in the entry barrier
+  bool done = false;
+  std::unique_ptr<Fiber> fiber;
+  // Reading the same semaphore over and over without anything else in between.
+  const Semaphore* polled = nullptr;
+  int64_t polls = 0;
+};
+
+struct Engine::Impl {
+  Impl(const EngineOptions& options_in, FindingSink& sink_in);
+
+  EngineOptions options;
+  FindingSink& sink;
+  Translate translate;
+  std::vector<const Buffer*> barriers;
+  Chooser chooser;
+  std::deque<Agent> agents;
+  bool started = false;
+  bool stopping = false;
+  CopyId copies = 0;
+  int64_t in_flight = 0;
+  bool independent = true;  // nothing unordered could have changed values or branches
+  bool learnt = false;      // hindsight changed
+  std::shared_ptr<Hindsight> hindsight;
+
+  Agent& agent(AgentId id) { return agents[static_cast<size_t>(id)]; }
+  bool single() const { return agents.size() == 1; }
+  uint64_t time(AgentId id) { return agent(id).known.sure[id]; }
+  // What the agent did so far is published with its clock; what it does next is not.
+  void advance(AgentId id) { agent(id).known.set(id, time(id) + 1); }
+  AgentId find_agent(AgentId from, const Peer& peer, const char* what, Loc at);
+  Dims step_of(AgentId id) { return agent(id).state.step ? *agent(id).state.step : Dims{}; }
+
+  // ---- Semaphores. Kept while their buffer lives.
+  std::unordered_map<const Buffer*, std::vector<std::unique_ptr<Semaphore>>> semaphores;
+  std::vector<Semaphore*> semaphore_order;  // by Semaphore::index; null: its scope has ended
+  Semaphore& semaphore(const SemRef& ref);
+  SemRef translated(const SemRef& ref, AgentId target);
+
+  // ---- Records, recycled.
+  std::deque<Copy> copy_store;
+  Copy* free_copies = nullptr;
+  std::deque<Item> item_store;
+  std::vector<Item*> free_items;
+  std::deque<Event> event_store;
+  std::vector<Event*> free_events;
+  std::deque<AccessHistory> history_store;
+  std::vector<AccessHistory*> free_histories;
+  Copy* new_copy();
+  void use(Copy& copy) { ++copy.uses; }
+  void release(Copy& copy);
+  Item* new_item();
+  void free_item(Item* item);
+
+  // ---- order.cc: what precedes what.
+  void attach(Event& event);
+  void detach(Event& event);
+  void record_access(AgentId id, const Ref& ref, bool write, Loc at);
+  // An access that is over, or a copy that is known to be: merged with what the history has of the same place.
+  void remember(Event& event);
+  bool merge(Event& old, const Event& now);
+  // Reports everything in the buffer's history that `event` races with.
+  void check(const Event& event, const Knowledge& known);
+  Order order_of(const Event& earlier, const Event& later, const Knowledge& known) const;
+  void check_entry(AgentId from, AgentId target, const std::string& what, const Buffer& buffer, Loc at);
+  void add_item(Semaphore& s, Item* item, const Knowledge& known);
+  void settle_wait(AgentId id, Semaphore& s);
+  void learn(AgentId id, Item& item, bool sure);
+  void forget_if_settled(Copy& copy);
+  void sweep(Buffer& buffer);
+  Clock floor_clock();
+  std::vector<Guarantee> guarantees;
+  // Remote copies from one agent to another that a later one may follow: [from * agents + to].
+  std::vector<std::vector<Copy*>> channels;
+  std::vector<Copy*>& channel(const Copy& copy) {
+    return channels[static_cast<size_t>(copy.agent) * agents.size() + static_cast<size_t>(copy.target)];
+  }
+  void join_channel(Copy& copy);
+
+  // ---- move.cc: bytes.
+  Copy* pending_first = nullptr;  // copies that have not moved, in order of start
+  Copy* pending_last = nullptr;
+  void add_pending(Copy& copy);
+  void move_source(Copy& copy);
+  void move(Copy& copy);        // all that is left of it, and of copies that must be delivered before it
+  bool move_piece(Copy& copy);  // true: it is complete
+  void move_everything();
+  void tear();  // a piece of every copy
+  void arrive(Semaphore& s, int64_t amount);
+  void finish_move(Copy& copy);
+  Copy* next_for(Semaphore& s, bool youngest);
+  // Moves what is pending on `s`, as the schedule prefers, until it has `amount`; false when that cannot be.
+  bool bring(Semaphore& s, int64_t amount);
+
+  // ---- turns.cc: who runs.
+  AgentId running = -1;
+  AgentId next_agent = -1;
+  bool run(std::span<const std::function<void()>> bodies);
+  void run_fibers(std::span<const std::function<void()>> bodies);
+  void point(AgentId id);  // the running agent is about to do something visible
+  void block(AgentId id, Semaphore& s, int64_t amount, Loc at);
+  void yield(AgentId id);
+  bool ready(const Agent& a) const;  // it can go on as things are
+  bool can_become_ready(Agent& a);   // ... or once copies on its semaphore have moved
+  std::vector<Choice> choices;
+  void list_choices(AgentId running_now);
+  // One choice other than going on; returns false when there is none.
+  bool take_choice(AgentId id);
+  void perform(const Choice& choice);
+  Copy& pending_copy(int64_t id);
+  [[noreturn]] void deadlock();
+
+  void enter_together(AgentId id);
+  void forget_buffers();
+
+  // ---- explain.cc: findings.
+  // Findings told so far, by what makes them alike; repeats are counted here and folded at the end.
+  struct Told {
+    Finding finding;
+    int64_t again = 0;
+  };
+  std::vector<Told> told;
+  bool tell_again(Kind kind, const Loc& at, const Loc& other, const std::string& buffer);
+  void add(Finding finding, AgentId id);  // throws StopRun when its kind stops the run
+  void flush_repeats();
+  [[noreturn]] void stop(Finding finding, AgentId id);
+  void report_race(const Event& earlier, const Event& later, Order order);
+  void report_not_awaited(Copy& copy, bool write, const std::string& end, AgentId id, Loc at);
+  void check_drained(Semaphore& s, const std::string& end, AgentId id, Loc at);
+  [[noreturn]] void report_dead(const Buffer& buffer, const std::string& what, AgentId id, Loc at);
+  void finish();
+  std::string who(AgentId id) const;                                // "core 0", "device 2"
+  std::string name_of(const Semaphore& s) const;                    // "sem[0]"
+  std::string amount_on(const Semaphore& s, int64_t amount) const;  // "4096 B", "2"
+  std::string describe(const Event& event) const;  // "DMA #7 writes VMEM kv_buf[1, 0:64] (32768 B), step (0,2)"
+  std::string describe_wait(const Agent& a);
+};
+
+std::string where(const Dims& step);     // ", step (0,3)"; "" without a grid
+std::string name_of(const Event& copy);  // "DMA #7", "DMA #7 (fetch of k for step (0,1))"
+
+}  // namespace tilecheck
