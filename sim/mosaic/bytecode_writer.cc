@@ -66,7 +66,8 @@ class Interned {
 
 class Writer {
  public:
-  explicit Writer(const Module& module) : module_(module), stable_(module.ir_version > 0) {
+  Writer(const Module& module, const WriteOptions& options)
+      : module_(module), options_(options), stable_(module.ir_version > 0) {
     dialect("builtin");
     loc_numbers_.assign(module.locs.size(), kUnset);
   }
@@ -353,9 +354,11 @@ class Writer {
 
   uint64_t dictionary(std::span<const NamedAttr> entries) {
     Bytes out;
+    std::vector<NamedAttr> sorted(entries.begin(), entries.end());
+    std::sort(sorted.begin(), sorted.end(), [](const NamedAttr& a, const NamedAttr& b) { return a.name < b.name; });
     out.varint(kDict);
-    out.varint(entries.size());
-    for (const NamedAttr& e : entries) {
+    out.varint(sorted.size());
+    for (const NamedAttr& e : sorted) {
       out.varint(string_attr(e.name));
       out.varint(attr(*e.value));
     }
@@ -363,7 +366,7 @@ class Writer {
   }
 
   uint64_t location(LocId id) {
-    if (id >= module_.locs.size()) {
+    if (id >= module_.locs.size() || (!options_.locations && id != kNoLoc)) {
       Bytes out;
       out.varint(kUnknownLoc);
       return custom(attrs_, out);
@@ -418,7 +421,7 @@ class Writer {
   }
 
   void write_module(Bytes& out) {
-    const bool has_attrs = !module_.attrs.empty();
+    const bool has_attrs = options_.module_attrs && !module_.attrs.empty();
     op_header(out, "builtin", "module", static_cast<uint8_t>(kHasRegions | (has_attrs ? kHasAttrs : 0)), module_.loc);
     if (has_attrs) out.varint(dictionary(module_.attrs));
     out.varint_flag(1, true);
@@ -479,6 +482,7 @@ class Writer {
   }
 
   const Module& module_;
+  const WriteOptions& options_;
   bool stable_;
   Interned strings_, dialects_, op_names_, attrs_, types_;
   std::vector<uint64_t> loc_numbers_;
@@ -488,6 +492,8 @@ class Writer {
 
 }  // namespace
 
-std::vector<uint8_t> write_bytecode(const Module& module) { return Writer(module).write(); }
+std::vector<uint8_t> write_bytecode(const Module& module, const WriteOptions& options) {
+  return Writer(module, options).write();
+}
 
 }  // namespace tilecheck::mosaic

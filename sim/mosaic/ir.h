@@ -250,6 +250,8 @@ Frame user_frame(const Module& module, LocId loc);
 std::string_view primitive_name(const Module& module, LocId loc);
 // The name that a block argument has in the source ("q_ref"); empty where the payload does not say.
 std::string_view argument_name(const Module& module, const Block& block, uint32_t i);
+// "gen.py:26:8 (kernel)"; "unknown source" if there is none.
+std::string to_string(const Frame& frame);
 // user_frame as findings carry it (strings interned).
 Loc user_loc(const Module& module, LocId loc);
 

@@ -1,6 +1,7 @@
 #include "sim/mosaic/kernel_module.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "sim/mosaic/bytecode_reader.h"
@@ -8,6 +9,8 @@
 
 namespace tilecheck::mosaic {
 namespace {
+
+constexpr size_t kMaxName = 40;  // of an argument; longer ones get a number
 
 class Opener {
  public:
@@ -18,6 +21,7 @@ class Opener {
     if (k_.name.empty()) k_.name = k_.main->name;
     read_grid();
     count_arguments(has_signature);
+    name_arguments();
     read_windows();
     check_signature();
     for (const Alias& a : k_.call.aliases) {
@@ -123,6 +127,31 @@ class Opener {
                                         std::to_string(k_.dynamic_bounds + i) +
                                         " reaches it in blocks; give the operands");
       k_.call.operands.push_back({type.dtype, type.shape});
+    }
+  }
+
+  void name_arguments() {
+    const Block& entry = k_.main->body.block();
+    const int grid = k_.grid.rank();
+    std::unordered_set<std::string> taken;
+    for (int i = 0; i < static_cast<int>(entry.arg_count); ++i) {
+      int at = i - grid;
+      std::string name;
+      if (i < grid)
+        name = "i" + std::to_string(i);
+      else if (at < k_.prefetch_count)
+        name = "prefetch" + std::to_string(at);
+      else if ((at -= k_.prefetch_count) < k_.input_count)
+        name = "in" + std::to_string(at);
+      else if ((at -= k_.input_count) < k_.output_count)
+        name = "out" + std::to_string(at);
+      else
+        name = "scratch" + std::to_string(at - k_.output_count);
+      const std::string_view source =
+          i < grid ? std::string_view() : argument_name(k_.module, entry, static_cast<uint32_t>(i));
+      if (!source.empty() && source.size() <= kMaxName && !taken.contains(std::string(source))) name = source;
+      taken.insert(name);
+      k_.arg_names.push_back(std::move(name));
     }
   }
 
@@ -305,10 +334,6 @@ const Function& main_function(const Module& module, std::string_view name) {
   return *found;
 }
 
-std::string KernelModule::window_name(int i) const {
-  return i < input_count ? "in" + std::to_string(i) : "out" + std::to_string(i - input_count);
-}
-
 KernelModule open_kernel(const KernelCall& call, const OpenOptions& options) {
   KernelModule kernel;
   kernel.source = call.source;
@@ -318,6 +343,7 @@ KernelModule open_kernel(const KernelCall& call, const OpenOptions& options) {
   kernel.module = load_module(call.config.body, call.source, options);
   kernel.vmem_limit_bytes = options.vmem_limit_bytes ? options.vmem_limit_bytes : call.config.vmem_limit_bytes;
   Opener(kernel, options).run(call.has_signature);
+  if (!options.keep_dead_code) kernel.removed = remove_dead_code(kernel.module);
   return kernel;
 }
 

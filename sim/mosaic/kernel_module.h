@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/mosaic/backend_config.h"
+#include "sim/mosaic/dead_code.h"
 #include "sim/mosaic/ir.h"
 #include "sim/mosaic/load.h"
 #include "sim/mosaic/op_attrs.h"
@@ -53,6 +54,7 @@ struct KernelModule {
   int prefetch_count = 0, input_count = 0, output_count = 0, scratch_count = 0;
   std::vector<WindowParams> windows;        // inputs, then outputs
   std::optional<int64_t> vmem_limit_bytes;  // scoped_memory_configs, or given by the user
+  RemovedOps removed;                       // dead code that open_kernel took out of the module
 
   bool has_grid() const { return !grid.empty(); }
   ValueId prefetch_arg(int i) const { return arg(grid.rank() + i); }
@@ -68,8 +70,14 @@ struct KernelModule {
   const ArrayType& window_array(int i) const {
     return i < input_count ? input_array(i) : output_array(i - input_count);
   }
-  // What to call an argument: "in0", "out1", "scratch0", "prefetch0".
-  std::string window_name(int i) const;
+  // What to call an argument: its name in the source where the payload has it, else "prefetch0", "in0", "out1",
+  // "scratch0". Distinct.
+  std::string prefetch_name(int i) const { return arg_names[static_cast<size_t>(grid.rank() + i)]; }
+  std::string window_name(int i) const { return arg_names[static_cast<size_t>(grid.rank() + prefetch_count + i)]; }
+  std::string scratch_name(int i) const {
+    return arg_names[static_cast<size_t>(grid.rank() + prefetch_count + input_count + output_count + i)];
+  }
+  std::vector<std::string> arg_names;  // of all arguments; grid ids are "i0", "i1", ...
   Loc loc(LocId id) const { return user_loc(module, id); }
 
  private:
@@ -81,10 +89,11 @@ struct OpenOptions : LoadOptions {
   std::vector<ArrayType> operands, results;
   std::vector<Alias> aliases;
   std::optional<int64_t> vmem_limit_bytes;  // instead of the payload's
+  bool keep_dead_code = false;
 };
 
-// Decodes, verifies and checks that the call and the kernel fit each other. Throws InputError (also for a bare body
-// whose result types are missing: it says which option gives them) or Incomplete.
+// Decodes, verifies, removes dead code and checks that the call and the kernel fit each other. Throws InputError (also
+// for a bare body whose result types are missing: it says which option gives them) or Incomplete.
 KernelModule open_kernel(const KernelCall& call, const OpenOptions& options = {});
 
 // The main function: the one with a `scalar_prefetch` attribute, or the only one. InputError if there is none.

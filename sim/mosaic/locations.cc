@@ -77,6 +77,15 @@ std::string_view argument_name(const Module& module, const Block& block, uint32_
   return i < block.arg_locs.size() ? primitive_name(module, block.arg_locs[i]) : std::string_view{};
 }
 
+std::string to_string(const Frame& frame) {
+  if (frame.file.empty()) return "unknown source";
+  std::string out(frame.file);
+  out += ":" + std::to_string(frame.line);
+  if (frame.column > 0) out += ":" + std::to_string(frame.column);
+  if (!frame.function.empty()) out.append(" (").append(frame.function).append(")");
+  return out;
+}
+
 Loc user_loc(const Module& module, LocId loc) {
   const Frame frame = user_frame(module, loc);
   if (frame.file.empty()) return {};
