@@ -87,8 +87,8 @@ void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
                            ref, at);
     state_.report(std::move(f));
   }
-  if (state_.engine ? state_.engine->tracks(b) : b.history != nullptr) [[unlikely]]
-    engine().access(state_.agent, ref, kind, at);
+  if (state_.engine && state_.engine->tracks(b)) [[unlikely]]
+    state_.engine->access(state_.agent, ref, kind, at);
   // A parallel part's index maps must see what a serial run's would.
   if (!state_.engine && kind == AccessKind::write && b.space == Space::smem && is_prefetch(state_, b)) [[unlikely]]
     throw NeedsSerialRun{};
@@ -328,7 +328,8 @@ Ref Core::barrier_semaphore(Loc at) {
 
 // ---- Scopes.
 
-void Core::scope(std::span<const Scratch> allocations, const std::function<void(std::span<const Ref>)>& body, Loc at, int site_key) {
+void Core::scope(std::span<const Scratch> allocations, const std::function<void(std::span<const Ref>)>& body, Loc at,
+                 int site_key) {
   const int site = site_key >= 0 ? state_.sites->id({}, site_key, 0)
                                  : state_.sites->id(at, state_.scope_depth, static_cast<int>(allocations.size()));
   std::vector<std::unique_ptr<Buffer>>& buffers = state_.scoped_at(site, allocations, at);

@@ -61,10 +61,10 @@ struct Buffer {
   Shape
       copy_extents;  // shape, the last two dimensions rounded up to the memory's tile (HBM and VMEM); bounds of copies
   int device;
-  int core;           // -1: shared by the device's cores (HBM)
-  bool alive = true;  // false once its scope has ended
+  int core;                // -1: shared by the device's cores (HBM)
+  bool alive = true;       // false once its scope has ended
   bool read_only = false;  // an operand that no result aliases: copies must not write it
-  HostArray array;    // the storage; no storage for semaphores
+  HostArray array;         // the storage; no storage for semaphores
   Shadow shadow;
   bool filled = false;   // the bytes hold something definite: fresh garbage, or data
   uint32_t garbage = 0;  // for fill_fresh

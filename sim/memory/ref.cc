@@ -18,10 +18,6 @@ int row_dimension(const Ref& ref) {
   return -1;
 }
 
-int64_t shown_extent(const Ref& ref, int d, int row) {
-  return ref.pack > 1 && d == row ? ref.box[d].n / ref.pack : ref.box[d].n;
-}
-
 [[noreturn]] void fail(const Ref& ref, const std::string& what) { throw InputError(to_string(ref), what); }
 
 }  // namespace
@@ -37,9 +33,8 @@ Ref Ref::whole(Buffer& buffer) {
 
 Shape Ref::shape() const {
   Shape shown;
-  const int row = pack > 1 ? row_dimension(*this) : -1;
   for (int d = 0; d < base.rank(); ++d)
-    if (!is_hidden(*this, d)) shown.push_back(shown_extent(*this, d, row));
+    if (!is_hidden(*this, d)) shown.push_back(box[d].n);
   return shown;
 }
 
@@ -53,24 +48,16 @@ Ref Ref::slice(std::span<const Slice> slices) const {
   if (static_cast<int>(slices.size()) > rank())
     fail(*this, std::to_string(slices.size()) + " indices for a Ref of rank " + std::to_string(rank()));
   Ref out = *this;
-  const int row = pack > 1 ? row_dimension(*this) : -1;
   size_t i = 0;
   for (int d = 0; d < base.rank() && i < slices.size(); ++d) {
     if (is_hidden(*this, d)) continue;
     const Slice& s = slices[i++];
-    const int64_t extent = shown_extent(*this, d, row);
-    const int64_t size = s.size >= 0 ? s.size : std::max<int64_t>(0, (extent - s.start + s.stride - 1) / s.stride);
     if (s.stride < 1) fail(*this, "stride " + std::to_string(s.stride) + " in dimension " + std::to_string(i - 1));
-    const int64_t rows = d == row ? pack : 1;  // buffer rows per shown row
     Range& r = out.box[d];
-    if (rows > 1 && s.stride != 1) fail(*this, "a strided slice of packed rows is not a box");
-    r.lo = box[d].lo + s.start * rows * box[d].step;
-    r.n = size * rows;
+    r.n = s.size >= 0 ? s.size : std::max<int64_t>(0, (box[d].n - s.start + s.stride - 1) / s.stride);
+    r.lo = box[d].lo + s.start * box[d].step;
     r.step = box[d].step * s.stride;
-    if (s.squeeze) {
-      if (rows > 1) fail(*this, "a packed row dimension cannot be squeezed");
-      out.hidden |= 1u << d;
-    }
+    if (s.squeeze) out.hidden |= 1u << d;
   }
   return out;
 }
@@ -116,7 +103,7 @@ Ref Ref::reshaped(const Shape& to) const {
     out.base.push_back(extent);
     out.box.rank = out.base.rank();
   };
-  const int row = pack > 1 || pack < -1 ? row_dimension(*this) : -1;
+  const int row = pack < -1 ? row_dimension(*this) : -1;
   int next_base = 0;
   int i = 0, j = 0;
   while (i < from.rank() || j < to.rank()) {
@@ -189,23 +176,37 @@ Ref Ref::bitcast(DType to) const {
   if (row < 0) fail(*this, "a bitcast that changes the width needs two dimensions");
   Range& r = out.box[row];
   const int buffer_bits = bits(buffer->dtype);
-  if (to_bits == buffer_bits) {  // back to the buffer's own width
-    if (pack < -1) {             // from narrow: rows merge
-      const int ratio = -pack;
-      if (r.lo % ratio != 0 || r.n % ratio != 0 || r.step != 1)
-        fail(*this, "rows do not divide by " + std::to_string(ratio));
-      r = {r.lo / ratio, r.n / ratio, 1};
-      out.base[row] /= ratio;
-    }
+  if (pack != 1 && to_bits != buffer_bits) fail(*this, "a bitcast of a bitcast to a third width");
+  if (pack > 1) {  // back to the buffer's own rows
+    const int inner = base.rank() - 2;
+    if (r.step != 1 && r.n > 1) fail(*this, "a bitcast of strided rows");
+    r = {r.lo * pack, r.n * pack, 1};
+    out.base[row] *= pack;
+    out.base.erase(inner);
+    std::copy(box.dims.begin() + inner + 1, box.dims.begin() + box.rank, out.box.dims.begin() + inner);
+    out.box.rank = out.base.rank();
+    out.hidden = (hidden & ((1u << inner) - 1u)) | (hidden >> (inner + 1) << inner);
     out.pack = 1;
     return out;
   }
-  if (pack != 1) fail(*this, "a bitcast of a bitcast to a third width");
   if (to_bits > from_bits) {
     const int ratio = to_bits / from_bits;
-    if (r.lo % ratio != 0 || r.n % ratio != 0 || r.step != 1 || base[row] % ratio != 0)
+    if (r.lo % ratio != 0 || r.n % ratio != 0 || (r.step != 1 && r.n > 1) || base[row] % ratio != 0)
       fail(*this,
            std::to_string(r.n) + " rows from " + std::to_string(r.lo) + " do not pack by " + std::to_string(ratio));
+    r = {r.lo / ratio, r.n / ratio, 1};
+    out.base[row] /= ratio;
+    if (pack < -1) {  // narrow rows merge into the buffer's own
+      out.pack = 1;
+      return out;
+    }
+    const int inner = base.rank() - 1;  // before the column
+    if (row != base.rank() - 2 || is_hidden(*this, inner)) fail(*this, "a bitcast of squeezed rows");
+    out.base.insert(inner, ratio);
+    out.box.dims[static_cast<size_t>(inner) + 1] = box[inner];
+    out.box[inner] = {0, ratio, 1};
+    out.box.rank = out.base.rank();
+    out.hidden |= 1u << inner;
     out.pack = ratio;
   } else {
     const int ratio = from_bits / to_bits;

@@ -31,8 +31,10 @@ struct Ref {
   Shape base;           // the buffer's elements under another row-major shape; equals buffer->shape unless reshaped
   Box box;              // in `base`, in elements of the buffer (pack >= 1) or of the view (pack < -1)
   uint32_t hidden = 0;  // bit d: dimension d of `base` has box extent 1 and is not shown
-  int pack = 1;         // r > 1: one shown element is r buffer rows (2nd-minor) of one column; -r: r shown rows are one
-                        // buffer row; 1: elements map one to one
+  // r > 1: one shown element is r buffer elements, which are the hidden last-but-one dimension of `base` (extent r):
+  // rows r i .. r i + r - 1 of one column. -r: r shown rows are one buffer row, and `base` counts shown rows. 1: one to
+  // one.
+  int pack = 1;
 
   static Ref whole(Buffer& buffer);
   bool has_value() const { return buffer != nullptr; }

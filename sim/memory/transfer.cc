@@ -179,7 +179,8 @@ class Placer {
     const Shape base = ref.buffer_base();
     strides_ = row_major_strides(base);
     int seen = 0;
-    for (int d = ref.base.rank() - 1; d >= 0; --d)
+    if (ref.pack > 1) row_ = ref.base.rank() - 2;
+    for (int d = ref.base.rank() - 1; d >= 0 && ref.pack < -1; --d)
       if (!(ref.hidden >> d & 1u) && ++seen == 2) row_ = d;
   }
   Place operator()(const Dims& index) const {
@@ -187,7 +188,7 @@ class Placer {
     int i = 0;
     for (int d = 0; d < ref_.base.rank(); ++d) {
       int64_t at = ref_.box[d].lo;
-      if (!(ref_.hidden >> d & 1u)) at += index[i++] * ref_.box[d].step * (d == row_ && ref_.pack > 1 ? ref_.pack : 1);
+      if (!(ref_.hidden >> d & 1u)) at += index[i++] * ref_.box[d].step;
       if (d == row_ && ref_.pack < -1) {
         p.part = static_cast<int>(at % -ref_.pack);
         at /= -ref_.pack;
@@ -413,9 +414,8 @@ Trim inside(const Ref& ref) {
       }
       continue;
     }
-    const int64_t unit = ref.pack > 1 && shape[i] != r.n ? r.n / std::max<int64_t>(shape[i], 1) : 1;
-    t.lo[static_cast<size_t>(i)] = (c.lo - r.lo) / r.step / unit;
-    t.n[static_cast<size_t>(i)] = c.n / unit;
+    t.lo[static_cast<size_t>(i)] = (c.lo - r.lo) / r.step;
+    t.n[static_cast<size_t>(i)] = c.n;
     ++i;
   }
   return t;

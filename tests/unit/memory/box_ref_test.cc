@@ -81,7 +81,9 @@ TEST_F(RefTest, ReshapesOnlyWhatStaysABox) {
 TEST_F(RefTest, BitcastsPackRows) {
   const Ref words = Ref::whole(bf16).bitcast(DType::i32);
   EXPECT_EQ(words.shape(), Shape({8, 128}));
-  EXPECT_EQ(words({ds(2, 3)}).buffer_box()[0], (Range{4, 6, 1}));
+  EXPECT_EQ(words({ds(1, 2, 3)}).buffer_box()[0], (Range{1, 2, 3}));  // packed rows stay a box, strided too
+  EXPECT_EQ(words({ds(1, 2, 3)}).buffer_box()[1], (Range{0, 2, 1}));
+  EXPECT_EQ(words({ds(2, 3)}).bitcast(DType::bf16).box[0], (Range{4, 6, 1}));
   EXPECT_EQ(words.bitcast(DType::bf16).shape(), Shape({16, 128}));
   EXPECT_THROW(Ref::whole(bf16)({ds(1, 4)}).bitcast(DType::i32), InputError);
   const Ref bytes = Ref::whole(bf16).bitcast(DType::i8);
