@@ -1,92 +1,230 @@
+// Panels of rhs are packed so that a row of a panel is two vectors; a block of lhs rows times a panel stays in
+// registers while k runs. Each result element sees k in order whatever the block and vector sizes, so they cannot
+// change bits.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sim/ops/gemm.cc"
 #include "sim/ops/gemm.h"
 
-#include <cassert>
-#include <cmath>
-#include <vector>
+#include <algorithm>
+#include <cstring>
 
-#include "sim/ops/ops.h"
-#include "sim/ops/strips.h"
-#include "sim/types/float_formats.h"
+#include "sim/ops/simd.h"
 
+HWY_BEFORE_NAMESPACE();
+namespace tilecheck {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// k's that a packed panel holds: two vectors each, a panel fits the first-level cache.
+constexpr int64_t kDepth = 256;
+
+template <class T>
+struct Matrix {
+  const T* data;
+  int64_t row_stride, column_stride;
+};
+
+template <class D, class V>
+HWY_INLINE V multiply_add(D, V a, V b, V c) {
+  if constexpr (hwy::IsFloat<hn::TFromD<D>>())
+    return hn::MulAdd(a, b, c);
+  else
+    return hn::Add(hn::Mul(a, b), c);
+}
+
+// Rows of a register block. AVX-512 has twice the registers; powers of two leave no odd rows in the usual tiles.
+template <class T>
+constexpr int block_rows() {
+  return HWY_TARGET == HWY_AVX3 ? 8 : 6;
+}
+template <class T>
+constexpr int64_t panel_columns() {
+  return 2 * static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+}
+
+// out[kRows, two vectors] (+)= a[kRows, k] b[k, two vectors]
+template <int kRows, class T>
+HWY_NOINLINE void multiply_block(const Matrix<T> a, const T* HWY_RESTRICT b, int64_t b_stride, T* out,
+                                 int64_t out_stride, int64_t k, bool accumulate) {
+  const hn::ScalableTag<T> d;
+  using V = decltype(hn::Zero(d));
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  V sums[kRows][2];
+  const T* rows[kRows];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+    rows[i] = a.data + i * a.row_stride;
+    sums[i][0] = accumulate ? hn::LoadU(d, out + i * out_stride) : hn::Zero(d);
+    sums[i][1] = accumulate ? hn::LoadU(d, out + i * out_stride + lanes) : hn::Zero(d);
+  }
+  int64_t at = 0;
+  for (int64_t p = 0; p < k; ++p) {
+    const V left = hn::LoadU(d, b), right = hn::LoadU(d, b + lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      const V x = hn::Set(d, rows[i][at]);
+      sums[i][0] = multiply_add(d, x, left, sums[i][0]);
+      sums[i][1] = multiply_add(d, x, right, sums[i][1]);
+    }
+    at += a.column_stride;
+    b += b_stride;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+    hn::StoreU(sums[i][0], d, out + i * out_stride);
+    hn::StoreU(sums[i][1], d, out + i * out_stride + lanes);
+  }
+}
+
+template <int kRows, class T>
+void multiply_rows(int64_t rows, const Matrix<T>& a, const T* b, int64_t b_stride, T* out, int64_t out_stride,
+                   int64_t k, bool accumulate) {
+  if (rows == kRows) return multiply_block<kRows, T>(a, b, b_stride, out, out_stride, k, accumulate);
+  if constexpr (kRows > 1) multiply_rows<kRows - 1, T>(rows, a, b, b_stride, out, out_stride, k, accumulate);
+}
+
+// All rows of lhs times one panel of `columns` columns.
+template <class T>
+void multiply_panel(int64_t m, const Matrix<T>& a, const T* b, int64_t b_stride, T* out, int64_t out_stride,
+                    int64_t columns, int64_t k, bool accumulate) {
+  constexpr int kRows = block_rows<T>();
+  constexpr int64_t kColumns = panel_columns<T>();
+  T edge[kRows * kColumns];
+  for (int64_t i = 0; i < m; i += kRows) {
+    const int64_t rows = std::min<int64_t>(kRows, m - i);
+    const Matrix<T> block = {a.data + i * a.row_stride, a.row_stride, a.column_stride};
+    T* to = out + i * out_stride;
+    if (columns == kColumns) {
+      multiply_rows<kRows, T>(rows, block, b, b_stride, to, out_stride, k, accumulate);
+      continue;
+    }
+    const size_t bytes = static_cast<size_t>(columns) * sizeof(T);
+    if (accumulate)
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(edge + r * kColumns, to + r * out_stride, bytes);
+    multiply_rows<kRows, T>(rows, block, b, b_stride, edge, kColumns, k, accumulate);
+    for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * out_stride, edge + r * kColumns, bytes);
+  }
+}
+
+// Eight rows of eight consecutive floats, turned: to[j * to_stride + i] = from[i * from_stride + j].
+HWY_INLINE void transpose_8x8(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  const hn::FixedTag<float, 8> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  using V = decltype(hn::Zero(d));
+  V rows[8], turned[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) rows[i] = hn::LoadU(d, from + i * from_stride);
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    turned[i] = hn::InterleaveLower(d, rows[i], rows[i + 1]);
+    turned[i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4)
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      const auto low = hn::BitCast(pairs, turned[i + h]), high = hn::BitCast(pairs, turned[i + h + 2]);
+      rows[i + 2 * h] = hn::BitCast(d, hn::InterleaveLower(pairs, low, high));
+      rows[i + 2 * h + 1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low, high));
+    }
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    hn::StoreU(hn::ConcatLowerLower(d, rows[j + 4], rows[j]), d, to + j * to_stride);
+    hn::StoreU(hn::ConcatUpperUpper(d, rows[j + 4], rows[j]), d, to + (j + 4) * to_stride);
+  }
+}
+
+// Rows first .. first + k of columns from .. from + columns, as k rows of panel_columns() with zeros behind.
+template <class T>
+void pack_panel(const Matrix<T>& b, int64_t first, int64_t k, int64_t from, int64_t columns, T* panel) {
+  constexpr int64_t kColumns = panel_columns<T>();
+  const T* source = b.data + first * b.row_stride + from * b.column_stride;
+  if (b.column_stride == 1) {
+    for (int64_t p = 0; p < k; ++p) {
+      std::memcpy(panel + p * kColumns, source + p * b.row_stride, static_cast<size_t>(columns) * sizeof(T));
+      std::fill(panel + p * kColumns + columns, panel + (p + 1) * kColumns, T{0});
+    }
+    return;
+  }
+  int64_t turned_k = 0, turned_columns = 0;
+  if constexpr (std::is_same_v<T, float>)
+    if (b.row_stride == 1) {
+      turned_k = k / 8 * 8;
+      turned_columns = columns / 8 * 8;
+      for (int64_t j = 0; j < turned_columns; j += 8)
+        for (int64_t p = 0; p < turned_k; p += 8)
+          transpose_8x8(source + j * b.column_stride + p, b.column_stride, panel + p * kColumns + j, kColumns);
+    }
+  for (int64_t p = 0; p < k; ++p) {
+    T* row = panel + p * kColumns;
+    for (int64_t j = p < turned_k ? turned_columns : 0; j < columns; ++j)
+      row[j] = source[p * b.row_stride + j * b.column_stride];
+    std::fill(row + columns, row + kColumns, T{0});
+  }
+}
+
+template <class T>
+void multiply(const GemmCall& call) {
+  constexpr int64_t kColumns = panel_columns<T>();
+  const Matrix<T> a = {reinterpret_cast<const T*>(call.lhs.data), call.lhs.row_stride, call.lhs.column_stride};
+  const Matrix<T> b = {reinterpret_cast<const T*>(call.rhs.data), call.rhs.row_stride, call.rhs.column_stride};
+  T* out = reinterpret_cast<T*>(call.out);
+  if (call.k == 0 && !call.accumulate) std::memset(call.out, 0, static_cast<size_t>(call.m * call.n) * sizeof(T));
+  // Packing pays when several row blocks use the panel.
+  const bool packs = b.column_stride != 1 || call.m > 2 * block_rows<T>();
+  const BlockPtr block = call.pool->allocate(kDepth * kColumns * static_cast<int64_t>(sizeof(T)));
+  T* panel = reinterpret_cast<T*>(block.data());
+  for (int64_t first = 0; first < call.k; first += kDepth) {
+    const int64_t k = std::min(kDepth, call.k - first);
+    const Matrix<T> left = {a.data + first * a.column_stride, a.row_stride, a.column_stride};
+    for (int64_t j = 0; j < call.n; j += kColumns) {
+      const int64_t columns = std::min(kColumns, call.n - j);
+      const bool packed = packs || columns < kColumns;
+      if (packed) pack_panel(b, first, k, j, columns, panel);
+      const T* from = packed ? panel : b.data + first * b.row_stride + j;
+      multiply_panel(call.m, left, from, packed ? kColumns : b.row_stride, out + j, call.n, columns, k,
+                     call.accumulate || first > 0);
+    }
+  }
+}
+
+void run_gemm(const GemmCall& call) {
+  if (call.dtype == DType::f32) return multiply<float>(call);
+  if (call.dtype == DType::f64) return multiply<double>(call);
+  multiply<int32_t>(call);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tilecheck
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace tilecheck {
 namespace {
 
-template <class T>
-std::vector<T> packed(const GemmOperand& operand, int64_t rows, int64_t columns, DType chain, bool is_signed) {
-  std::vector<T> out(static_cast<size_t>(rows * columns));
-  const OpId op = is_floating(chain)                  ? OpId::extf
-                  : bits(operand.dtype) > bits(chain) ? OpId::trunci
-                  : is_signed                         ? OpId::extsi
-                                                      : OpId::extui;
-  const StripFn fn = strip_fn(op, operand.dtype, chain);
-  const OpCall call{.op = op};
-  const int bytes = storage_bytes(operand.dtype);
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns;) {
-      const int64_t n = operand.column_stride == 1 ? columns : 1;
-      const void* pointer = operand.data + (r * operand.row_stride + c * operand.column_stride) * bytes;
-      fn({&pointer, 0, out.data() + r * columns + c, n, &call});
-      c += n;
-    }
-  return out;
-}
-
-template <class T>
-T multiply_add(T a, T b, T c) {
-  if constexpr (std::is_floating_point_v<T>)
-    return std::fma(a, b, c);
-  else
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b) +
-                          static_cast<std::make_unsigned_t<T>>(c));
-}
-
-template <class T>
-void multiply(const T* a, const T* b, T* out, int64_t m, int64_t n, int64_t k) {
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t p = 0; p < k; ++p) {
-      const T x = a[i * k + p];
-      T* row = out + i * n;
-      const T* other = b + p * n;
-      for (int64_t j = 0; j < n; ++j) row[j] = multiply_add(x, other[j], row[j]);
+void multiply_i64(const GemmCall& call) {
+  const uint64_t* a = reinterpret_cast<const uint64_t*>(call.lhs.data);
+  const uint64_t* b = reinterpret_cast<const uint64_t*>(call.rhs.data);
+  uint64_t* out = reinterpret_cast<uint64_t*>(call.out);
+  for (int64_t i = 0; i < call.m; ++i)
+    for (int64_t j = 0; j < call.n; ++j) {
+      uint64_t sum = call.accumulate ? out[i * call.n + j] : 0;
+      for (int64_t p = 0; p < call.k; ++p)
+        sum += a[i * call.lhs.row_stride + p * call.lhs.column_stride] *
+               b[p * call.rhs.row_stride + j * call.rhs.column_stride];
+      out[i * call.n + j] = sum;
     }
 }
 
-template <class T>
-void run(const GemmCall& call) {
-  const std::vector<T> a = packed<T>(call.lhs, call.m, call.k, call.chain, call.is_signed);
-  const std::vector<T> b = packed<T>(call.rhs, call.k, call.n, call.chain, call.is_signed);
-  multiply(a.data(), b.data(), reinterpret_cast<T*>(call.out), call.m, call.n, call.k);
-}
-
-float high(float x) { return bf16_to_f32(f32_to_bf16(x)); }
-
-void run_split(const GemmCall& call) {
-  std::vector<float> a = packed<float>(call.lhs, call.m, call.k, call.chain, true);
-  std::vector<float> b = packed<float>(call.rhs, call.k, call.n, call.chain, true);
-  std::vector<float> a_low = a, b_low = b;
-  for (size_t i = 0; i < a.size(); ++i) a[i] = high(a[i]), a_low[i] = high(a_low[i] - a[i]);
-  for (size_t i = 0; i < b.size(); ++i) b[i] = high(b[i]), b_low[i] = high(b_low[i] - b[i]);
-  float* out = reinterpret_cast<float*>(call.out);
-  if (call.passes == Passes::bf16x3) {
-    multiply(a_low.data(), b.data(), out, call.m, call.n, call.k);
-    multiply(a.data(), b_low.data(), out, call.m, call.n, call.k);
-  }
-  multiply(a.data(), b.data(), out, call.m, call.n, call.k);
-}
+HWY_EXPORT(run_gemm);
 
 }  // namespace
 
 void gemm(const GemmCall& call) {
-  switch (call.chain) {
-    case DType::f32:
-      return call.passes == Passes::plain ? run<float>(call) : run_split(call);
-    case DType::f64:
-      return run<double>(call);
-    case DType::i32:
-      return run<int32_t>(call);
-    default:
-      return run<int64_t>(call);
-  }
+  if (call.m == 0 || call.n == 0) return;
+  if (call.dtype == DType::i64) return multiply_i64(call);
+  HWY_DYNAMIC_DISPATCH(run_gemm)(call);
 }
 
 }  // namespace tilecheck
+#endif

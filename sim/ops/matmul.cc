@@ -102,6 +102,29 @@ DType chain_type(DType result_repr) {
   return bits(result_repr) > 32 ? DType::i64 : DType::i32;
 }
 
+// The elements under the chain's type, strides unchanged.
+Tile in_chain_type(const Tile& tile, DType chain, bool is_signed) {
+  if (storage_bytes(tile.repr()) == storage_bytes(chain) && is_floating(tile.repr()) == is_floating(chain)) return tile;
+  const OpId op = is_floating(chain)                      ? OpId::extf
+                  : bits(tile.repr()) > bits(chain)       ? OpId::trunci
+                  : is_signed && tile.repr() != DType::b1 ? OpId::extsi
+                                                          : OpId::extui;
+  return with_repr(op, tile, chain);
+}
+
+Tile rounded_to_bf16(const Tile& tile) {
+  return with_repr(OpId::extf, with_repr(OpId::truncf, tile, DType::bf16), DType::f32);
+}
+
+// What rounding left over, rounded in its turn.
+Tile low_part(const Tile& tile, const Tile& high) {
+  const void* pointers[2] = {TileParts::bytes(tile), TileParts::bytes(high)};
+  const OpCall call{.op = OpId::subf};
+  Tile rest = Tile::dense(tile.context(), DType::f32, tile.shape());
+  strip_fn(OpId::subf, DType::f32, DType::f32)({pointers, 0, rest.writable_bytes(), rest.size(), &call});
+  return rounded_to_bf16(rest);
+}
+
 // Which lhs rows (and rhs columns) have an undefined element.
 std::vector<uint8_t> undefined_lines(const View& view) {
   std::vector<uint8_t> lines(static_cast<size_t>(view.batch * view.kept), 0);
@@ -133,27 +156,30 @@ BlockPtr matmul_shadow(OpContext& context, const View& lhs, const View& rhs, con
   return settled(std::move(block), size);
 }
 
-// A block of `size` chain elements that holds the accumulator (0 when there is none).
-BlockPtr start_block(OpContext& context, Tile* accumulator, DType chain, int64_t size) {
+// A block of `size` chain elements that holds the accumulator; `accumulate` is false when that is all zeros, and then
+// the block is not initialised.
+BlockPtr start_block(OpContext& context, Tile* accumulator, DType chain, int64_t size, bool& accumulate) {
   const int bytes = storage_bytes(chain);
-  if (accumulator && accumulator->layout() == Layout::dense && accumulator->size() == size &&
-      accumulator->repr() == chain && accumulator->sole_owner())
+  accumulate = accumulator && !(accumulator->layout() == Layout::splat && accumulator->splat_bits() == 0);
+  if (!accumulate) return context.pool->allocate(size * bytes);
+  if (accumulator->layout() == Layout::dense && accumulator->size() == size && accumulator->repr() == chain &&
+      accumulator->sole_owner())
     return std::move(TileParts::block(*accumulator));
   BlockPtr block = context.pool->allocate(size * bytes);
-  if (!accumulator) {
-    std::memset(block.data(), 0, static_cast<size_t>(size * bytes));
-    return block;
-  }
-  const Tile start = accumulator->materialized();
-  const StripFn fn = strip_fn(is_floating(chain)                 ? OpId::extf
-                              : bits(start.repr()) > bits(chain) ? OpId::trunci
-                                                                 : OpId::extsi,
-                              start.repr(), chain);
-  const OpCall call{.op = OpId::extf};
-  const void* pointer = TileParts::bytes(start);
-  fn({&pointer, start.size() == size && start.layout() == Layout::dense ? 0u : 1u, block.data(), size, &call});
+  const Tile start = in_chain_type(*accumulator, chain, true).materialized();
+  if (start.size() == size && start.layout() == Layout::dense)
+    std::memcpy(block.data(), TileParts::bytes(start), static_cast<size_t>(size * bytes));
+  else
+    fill_elements(block.data(), TileParts::bytes(start), bytes, size);
   return block;
 }
+
+// How f32 operands enter the product.
+enum class Passes : uint8_t {
+  plain,   // as they are
+  bf16,    // rounded to bf16
+  bf16x3,  // as bf16 high and low parts: low x high, high x low, high x high, one chain after the other
+};
 
 Passes passes_of(Precision precision, Numerics numerics, DType lhs, DType rhs) {
   const bool any_f32 = lhs == DType::f32 || rhs == DType::f32;
@@ -187,20 +213,36 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   const DType repr = context.repr_of(result.dtype);
   const DType chain = chain_type(repr);
   const int64_t size = lhs.batch * lhs.kept * rhs.kept;
-  BlockPtr block = start_block(context, accumulator, chain, size);
+  bool accumulate = false;
+  BlockPtr block = start_block(context, accumulator, chain, size, accumulate);
+  const auto add_product = [&](const Tile& left, const Tile& right) {
+    for (int64_t b = 0; b < lhs.batch; ++b) {
+      const int64_t bytes = storage_bytes(chain);
+      gemm({.dtype = chain,
+            .m = lhs.kept,
+            .n = rhs.kept,
+            .k = lhs.contracted,
+            .lhs = {TileParts::bytes(left) + b * lhs.batch_stride * bytes, lhs.kept_stride, lhs.contracted_stride},
+            .rhs = {TileParts::bytes(right) + b * rhs.batch_stride * bytes, rhs.contracted_stride, rhs.kept_stride},
+            .out = block.data() + b * lhs.kept * rhs.kept * bytes,
+            .accumulate = accumulate,
+            .pool = context.pool});
+    }
+    accumulate = true;
+  };
+  const Tile left = in_chain_type(lhs.tile, chain, call.is_signed),
+             right = in_chain_type(rhs.tile, chain, call.is_signed);
   const Passes passes = passes_of(call.precision, context.numerics, operands[0].dtype(), operands[1].dtype());
-  for (int64_t b = 0; b < lhs.batch; ++b)
-    gemm({.m = lhs.kept,
-          .n = rhs.kept,
-          .k = lhs.contracted,
-          .lhs = {TileParts::bytes(lhs.tile) + b * lhs.batch_stride * repr_bytes(lhs.tile), lhs.tile.repr(),
-                  lhs.kept_stride, lhs.contracted_stride},
-          .rhs = {TileParts::bytes(rhs.tile) + b * rhs.batch_stride * repr_bytes(rhs.tile), rhs.tile.repr(),
-                  rhs.contracted_stride, rhs.kept_stride},
-          .out = block.data() + b * lhs.kept * rhs.kept * storage_bytes(chain),
-          .chain = chain,
-          .passes = passes,
-          .is_signed = call.is_signed});
+  if (passes == Passes::plain) {
+    add_product(left, right);
+  } else {
+    const Tile left_high = rounded_to_bf16(left), right_high = rounded_to_bf16(right);
+    if (passes == Passes::bf16x3) {
+      add_product(low_part(left, left_high), right_high);
+      add_product(left_high, low_part(right, right_high));
+    }
+    add_product(left_high, right_high);
+  }
 
   Shape natural;
   for (int64_t d : dot.lhs_batch) natural.push_back(operands[0].shape()[static_cast<int>(d)]);

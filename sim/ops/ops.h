@@ -180,6 +180,14 @@ Tile apply(OpContext& context, const OpCall& call, std::span<Tile> operands);
 // `operand` is the operands' type (select: of the two sides); under Numerics::f64 it and call.dtype say f64 for floats.
 uint64_t apply_scalar(const OpCall& call, DType operand, std::span<const uint64_t> operands);
 
+// ---- The vector instructions in use; results do not depend on them.
+
+enum class VectorIsa : uint8_t { best, avx2 };
+// For tests and measurements: from now on, in all threads. Strip functions already looked up keep theirs.
+void use_vector_isa(VectorIsa isa);
+// "avx512" or "avx2": what is in use.
+std::string_view vector_isa();
+
 // ---- Sugar for the C++ door. Binary operations broadcast by numpy's rules; the operand types must be equal.
 Tile operator+(Tile a, Tile b);
 Tile operator-(Tile a, Tile b);

@@ -243,12 +243,12 @@ void find_extreme(const Tile& tile, bool largest, const Extents& e, int64_t* out
 
 }  // namespace
 
-Tile with_repr(Tile tile, DType repr) {
+Tile with_repr(OpId op, Tile tile, DType repr) {
   if (tile.repr() == repr) return tile;
-  const StripFn fn = strip_fn(OpId::extf, tile.repr(), repr);
+  const StripFn fn = strip_fn(op, tile.repr(), repr);
   assert(fn);
   OpContext& context = tile.context();
-  const OpCall call{.op = OpId::extf};
+  const OpCall call{.op = op};
   const bool is_splat = tile.layout() == Layout::splat;
   if (tile.layout() == Layout::repeated) tile = tile.materialized();
   uint64_t element = 0;
@@ -256,7 +256,6 @@ Tile with_repr(Tile tile, DType repr) {
   const void* pointer = TileParts::bytes(tile);
   fn({&pointer, 0, is_splat ? reinterpret_cast<std::byte*>(&element) : block.data(), is_splat ? 1 : tile.size(),
       &call});
-  // The declared type follows the storage; the caller gives the result its own again.
   Tile out = is_splat ? Tile::splat_bits(context, repr, tile.shape(), element)
                       : TileParts::from_block(context, repr, tile.shape(), std::move(block));
   TileParts::set_shadow(out, TileParts::shadow(tile));
@@ -270,14 +269,14 @@ Tile run_reduce(OpContext& context, const OpCall& call, std::span<Tile> operands
   Extents e;
   const Tile in = gathered_axes(operands[0], call.dims, e).materialized();
   BlockPtr shadow = reduce_shadow(context, in, e, accumulator, result.dtype);
-  const Tile values = with_repr(in, wide);
+  const Tile values = with_repr(OpId::extf, in, wide);
   const int64_t n = e.outer * e.inner;
   BlockPtr block = context.pool->allocate(n * storage_bytes(wide));
   const ReduceFn fn = reduce_fn(call.op, wide);
   fn(TileParts::bytes(values), block.data(), e);
   if (accumulator) {
     // accumulator op reduction, as one more element of each chain
-    const Tile start = with_repr(accumulator->materialized(), wide);
+    const Tile start = with_repr(OpId::extf, accumulator->materialized(), wide);
     const int bytes = storage_bytes(wide);
     BlockPtr pairs = context.pool->allocate(2 * n * bytes);
     std::byte* p = pairs.data();
@@ -305,7 +304,7 @@ Tile run_reduce(OpContext& context, const OpCall& call, std::span<Tile> operands
 Tile run_argument(OpContext& context, const OpCall& call, Tile from, const TypeAndShape& result) {
   Extents e;
   const Tile in = gathered_axes(from, {call.axis}, e).materialized();
-  const Tile values = is_narrow_float(in.repr()) ? with_repr(in, DType::f32) : in;
+  const Tile values = is_narrow_float(in.repr()) ? with_repr(OpId::extf, in, DType::f32) : in;
   const int64_t n = e.outer * e.inner;
   std::vector<int64_t> found(static_cast<size_t>(n));
   find_extreme(values, call.op == OpId::argmax, e, found.data());

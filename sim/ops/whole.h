@@ -14,8 +14,9 @@ Tile run_reduce(OpContext& context, const OpCall& call, std::span<Tile> operands
 Tile run_argument(OpContext& context, const OpCall& call, Tile from, const TypeAndShape& result);
 Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands, const TypeAndShape& result);
 
-// The same elements under another float repr (f32 for sums of narrow types, say), by the conversion table; layout kept.
-Tile with_repr(Tile tile, DType repr);
+// The same elements converted by `op` to another storage (f32 for sums of narrow types, say), which becomes the
+// declared type too. Dense, or a splat for a splat.
+Tile with_repr(OpId op, Tile tile, DType repr);
 // The dimensions in another order.
 Tile permuted(const Tile& tile, const Dims& permutation);
 
