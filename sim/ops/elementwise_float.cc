@@ -1,4 +1,5 @@
-// Float operations on f32 and f64 elements, and on the narrow types through f32 with one rounding.
+// Float operations on f32 and f64 elements, and on the narrow types through f32 with one rounding. The transcendental
+// functions here serve f64; those of f32 are math.cc's.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -30,37 +31,31 @@ T minimum_of(T a, T b) {
   return a < b ? a : b;
 }
 
-// f32 goes through f64 with one rounding.
-template <class T, class F>
-T through_f64(T x, F f) {
-  return static_cast<T>(f(static_cast<double>(x)));
-}
-
 template <OpId kOp, class T>
 T unary(T x) {
   if constexpr (kOp == OpId::negf) return -x;
   if constexpr (kOp == OpId::absf) return std::fabs(x);
-  if constexpr (kOp == OpId::exp) return through_f64(x, [](double v) { return std::exp(v); });
-  if constexpr (kOp == OpId::exp2) return through_f64(x, [](double v) { return std::exp2(v); });
-  if constexpr (kOp == OpId::log) return through_f64(x, [](double v) { return std::log(v); });
-  if constexpr (kOp == OpId::log2) return through_f64(x, [](double v) { return std::log2(v); });
-  if constexpr (kOp == OpId::log1p) return through_f64(x, [](double v) { return std::log1p(v); });
-  if constexpr (kOp == OpId::expm1) return through_f64(x, [](double v) { return std::expm1(v); });
+  if constexpr (kOp == OpId::exp) return std::exp(x);
+  if constexpr (kOp == OpId::exp2) return std::exp2(x);
+  if constexpr (kOp == OpId::log) return std::log(x);
+  if constexpr (kOp == OpId::log2) return std::log2(x);
+  if constexpr (kOp == OpId::log1p) return std::log1p(x);
+  if constexpr (kOp == OpId::expm1) return std::expm1(x);
   if constexpr (kOp == OpId::sqrt) return std::sqrt(x);
   if constexpr (kOp == OpId::rsqrt) return T{1} / std::sqrt(x);
-  if constexpr (kOp == OpId::cbrt) return through_f64(x, [](double v) { return std::cbrt(v); });
-  if constexpr (kOp == OpId::tanh) return through_f64(x, [](double v) { return std::tanh(v); });
-  if constexpr (kOp == OpId::sin) return through_f64(x, [](double v) { return std::sin(v); });
-  if constexpr (kOp == OpId::cos) return through_f64(x, [](double v) { return std::cos(v); });
-  if constexpr (kOp == OpId::tan) return through_f64(x, [](double v) { return std::tan(v); });
-  if constexpr (kOp == OpId::asin) return through_f64(x, [](double v) { return std::asin(v); });
-  if constexpr (kOp == OpId::acos) return through_f64(x, [](double v) { return std::acos(v); });
-  if constexpr (kOp == OpId::atan) return through_f64(x, [](double v) { return std::atan(v); });
-  if constexpr (kOp == OpId::sinh) return through_f64(x, [](double v) { return std::sinh(v); });
-  if constexpr (kOp == OpId::cosh) return through_f64(x, [](double v) { return std::cosh(v); });
-  if constexpr (kOp == OpId::erf) return through_f64(x, [](double v) { return std::erf(v); });
-  if constexpr (kOp == OpId::erfc) return through_f64(x, [](double v) { return std::erfc(v); });
-  if constexpr (kOp == OpId::logistic) return through_f64(x, [](double v) { return 1 / (1 + std::exp(-v)); });
+  if constexpr (kOp == OpId::cbrt) return std::cbrt(x);
+  if constexpr (kOp == OpId::tanh) return std::tanh(x);
+  if constexpr (kOp == OpId::sin) return std::sin(x);
+  if constexpr (kOp == OpId::cos) return std::cos(x);
+  if constexpr (kOp == OpId::tan) return std::tan(x);
+  if constexpr (kOp == OpId::asin) return std::asin(x);
+  if constexpr (kOp == OpId::acos) return std::acos(x);
+  if constexpr (kOp == OpId::atan) return std::atan(x);
+  if constexpr (kOp == OpId::sinh) return std::sinh(x);
+  if constexpr (kOp == OpId::cosh) return std::cosh(x);
+  if constexpr (kOp == OpId::erf) return std::erf(x);
+  if constexpr (kOp == OpId::erfc) return std::erfc(x);
+  if constexpr (kOp == OpId::logistic) return 1 / (1 + std::exp(-x));
   if constexpr (kOp == OpId::ceil) return std::ceil(x);
   if constexpr (kOp == OpId::floor) return std::floor(x);
   if constexpr (kOp == OpId::round) return std::round(x);
@@ -79,8 +74,8 @@ T binary(T a, T b) {
   if constexpr (kOp == OpId::minimumf) return minimum_of(a, b);
   if constexpr (kOp == OpId::maxnumf) return std::isnan(a) ? b : std::isnan(b) ? a : maximum_of(a, b);
   if constexpr (kOp == OpId::minnumf) return std::isnan(a) ? b : std::isnan(b) ? a : minimum_of(a, b);
-  if constexpr (kOp == OpId::powf) return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
-  if constexpr (kOp == OpId::atan2) return static_cast<T>(std::atan2(static_cast<double>(a), static_cast<double>(b)));
+  if constexpr (kOp == OpId::powf) return std::pow(a, b);
+  if constexpr (kOp == OpId::atan2) return std::atan2(a, b);
   if constexpr (kOp == OpId::copysign) return std::copysign(a, b);
 }
 
@@ -127,9 +122,23 @@ void wide_strip(const StripArgs& args) {
 constexpr int kFloatOps = static_cast<int>(OpId::is_weird) + 1;
 using Table = std::array<StripFn, kFloatOps>;
 
+// The f32 functions that math_strip() has.
+constexpr bool is_math(OpId op) {
+  return (op >= OpId::exp && op <= OpId::logistic && op != OpId::sqrt && op != OpId::rsqrt) || op == OpId::powf ||
+         op == OpId::atan2;
+}
+
+template <OpId kOp, class T>
+constexpr StripFn wide_entry() {
+  if constexpr (is_math(kOp) && sizeof(T) == 4)
+    return nullptr;
+  else
+    return &wide_strip<kOp, T>;
+}
+
 template <class T, size_t... kOps>
 constexpr Table wide_table(std::index_sequence<kOps...>) {
-  return {&wide_strip<static_cast<OpId>(kOps), T>...};
+  return {wide_entry<static_cast<OpId>(kOps), T>()...};
 }
 constexpr Table kF32 = wide_table<float>(std::make_index_sequence<kFloatOps>());
 constexpr Table kF64 = wide_table<double>(std::make_index_sequence<kFloatOps>());
@@ -138,7 +147,7 @@ constexpr Table kF64 = wide_table<double>(std::make_index_sequence<kFloatOps>())
 void narrow_strip(const StripArgs& args, OpId op, DType dtype) {
   const WidenFn widen = widen_fn(dtype);
   const NarrowFn narrow = narrow_fn(dtype);
-  const StripFn wide = kF32[static_cast<size_t>(op)];
+  const StripFn wide = float_strip(op, DType::f32);
   const int bytes = storage_bytes(dtype);
   const int count = info(op).max_operands;
   const bool to_bool = op == OpId::is_weird;
@@ -177,7 +186,9 @@ constexpr Table kNarrow = narrow_table<kType>(std::make_index_sequence<kFloatOps
 StripFn float_strip(OpId op, DType repr) {
   const size_t i = static_cast<size_t>(op);
   if (i >= kFloatOps) return nullptr;
-  if (repr == DType::f32) return kF32[i];
+  if (repr == DType::f32) {
+    return is_math(op) ? math_strip(op) : kF32[i];
+  }
   if (repr == DType::f64) return kF64[i];
   return visit_dtype(NarrowFloats{}, repr, [i]<DType kType>() { return kNarrow<kType>[i]; });
 }

@@ -12,6 +12,7 @@ namespace tilecheck {
 inline constexpr int64_t kChunk = 256;
 
 StripFn float_strip(OpId op, DType repr);    // addf .. is_weird
+StripFn math_strip(OpId op);                 // transcendental functions of f32; null for others
 StripFn int_strip(OpId op, DType repr);      // addi .. mului_high
 StripFn compare_strip(OpId op, DType repr);  // cmpf, cmpi
 StripFn select_strip(DType repr);
