@@ -78,7 +78,9 @@ std::string place(const KernelModule& k, const BodyLine& line) {
 
 class Differ {
  public:
-  Differ(const KernelModule& a, const KernelModule& b) : a_(a), b_(b) {}
+  // Arguments are one another's by position; what the source calls them is no difference.
+  Differ(const KernelModule& a, const KernelModule& b)
+      : a_(a), b_(b), b_names_(a.arg_names.size() == b.arg_names.size() ? a.arg_names : b.arg_names) {}
 
   std::string run() {
     if (a_.name != b_.name) out_ += "name: " + a_.name + " -> " + b_.name + "\n";
@@ -90,10 +92,11 @@ class Differ {
   }
 
  private:
-  static std::vector<std::pair<std::string, std::string>> rows(const KernelModule& k) {
+  static std::vector<std::pair<std::string, std::string>> rows(const KernelModule& k,
+                                                               const std::vector<std::string>& names) {
     std::vector<std::pair<std::string, std::string>> out;
     std::string what;
-    for (const std::vector<std::string>& cells : header_text(k).rows) {
+    for (const std::vector<std::string>& cells : header_text(k, names).rows) {
       if (!cells[0].empty()) what = cells[0];
       if (what == "payload") continue;
       // Rows are matched by kind and number; options by their text.
@@ -113,7 +116,7 @@ class Differ {
   }
 
   void header() {
-    const auto left = rows(a_), right = rows(b_);
+    const auto left = rows(a_, a_.arg_names), right = rows(b_, b_names_);
     const auto find = [](const auto& list, const std::string& key) -> const std::string* {
       for (const auto& [k, text] : list)
         if (k == key) return &text;
@@ -139,7 +142,7 @@ class Differ {
 
   void body() {
     const BodyText left = body_text(a_.module, *a_.main, a_.arg_names),
-                   right = body_text(b_.module, *b_.main, b_.arg_names);
+                   right = body_text(b_.module, *b_.main, b_names_);
     std::vector<Shape> ls, rs;
     for (const BodyLine& line : left.lines) ls.push_back(shape_of(line));
     for (const BodyLine& line : right.lines) rs.push_back(shape_of(line));
@@ -182,14 +185,14 @@ class Differ {
 
   void source_lines() {
     const BodyText left = body_text(a_.module, *a_.main, a_.arg_names),
-                   right = body_text(b_.module, *b_.main, b_.arg_names);
+                   right = body_text(b_.module, *b_.main, b_names_);
     std::vector<std::string> moved;
     for (size_t i = 0; i < std::min(left.lines.size(), right.lines.size()); ++i) {
       const std::string from = place(a_, left.lines[i]), to = place(b_, right.lines[i]);
       const std::string text = (from.empty() ? "unknown" : from) + " -> " + (to.empty() ? "unknown" : to);
       if (from != to && (moved.empty() || moved.back() != text)) moved.push_back(text);
     }
-    out_ += "only source lines differ (the program is the same, its bytes are not)\n";
+    out_ += "only source lines and names differ: the program is the same, its bytes are not\n";
     constexpr size_t kMaxShown = 10;
     for (size_t i = 0; i < std::min(moved.size(), kMaxShown); ++i) out_ += "  " + moved[i] + "\n";
     if (moved.size() > kMaxShown) out_ += "  and " + std::to_string(moved.size() - kMaxShown) + " more\n";
@@ -197,6 +200,7 @@ class Differ {
 
   const KernelModule& a_;
   const KernelModule& b_;
+  const std::vector<std::string>& b_names_;
   std::string out_;
 };
 

@@ -60,7 +60,7 @@ std::string body(const KernelModule& k, const BodyText& text, bool source_lines)
 
 std::string inspect(const KernelModule& k, const InspectOptions& options) {
   std::string out = "kernel " + k.name + "  (" + k.source + ")\n";
-  const HeaderText header = header_text(k);
+  const HeaderText header = header_text(k, k.arg_names);
   out += table(header.rows, "  ");
   if (!options.body) return out;
   out += "\n" + body(k, body_text(k.module, *k.main, k.arg_names), options.source_lines);

@@ -11,7 +11,7 @@ std::string semantics_text(const KernelModule& k, int axis) {
 
 class Header {
  public:
-  explicit Header(const KernelModule& kernel) : k_(kernel) {}
+  Header(const KernelModule& kernel, const std::vector<std::string>& names) : k_(kernel), names_(names) {}
 
   HeaderText run() {
     payload();
@@ -94,18 +94,18 @@ class Header {
     return out;
   }
   std::vector<std::string> map_args() const {
-    return {k_.arg_names.begin(), k_.arg_names.begin() + k_.grid.rank() + k_.prefetch_count};
+    return {names_.begin(), names_.begin() + k_.grid.rank() + k_.prefetch_count};
   }
 
   void operands() {
     for (int i = 0; i < k_.dynamic_bounds; ++i) row("operands", {std::to_string(i), "grid bound", "i32[]"});
     int at = k_.dynamic_bounds;
     for (int i = 0; i < k_.prefetch_count; ++i)
-      row("operands",
-          {std::to_string(at++), k_.prefetch_name(i), to_string(k_.prefetch_array(i)), "scalar prefetch, SMEM"});
+      row("operands", {std::to_string(at++), name_of(k_.prefetch_arg(i)), to_string(k_.prefetch_array(i)),
+                       "scalar prefetch, SMEM"});
     for (int i = 0; i < k_.input_count; ++i)
       row("operands",
-          {std::to_string(at++), k_.window_name(i), to_string(k_.input_array(i)), window(i), window_map(i)});
+          {std::to_string(at++), name_of(k_.window_arg(i)), to_string(k_.input_array(i)), window(i), window_map(i)});
   }
   void results() {
     for (int i = 0; i < k_.output_count; ++i) {
@@ -113,14 +113,14 @@ class Header {
       std::string alias;
       for (const Alias& a : k_.call.aliases)
         if (a.output == i) alias = "  is operand " + std::to_string(a.input);
-      row("results",
-          {std::to_string(i), k_.window_name(w), to_string(k_.output_array(i)), window(w), window_map(w) + alias});
+      row("results", {std::to_string(i), name_of(k_.window_arg(w)), to_string(k_.output_array(i)), window(w),
+                      window_map(w) + alias});
     }
   }
   void scratch() {
     for (int i = 0; i < k_.scratch_count; ++i) {
       const Type& type = k_.arg_type(k_.scratch_arg(i));
-      row("scratch", {std::to_string(i), k_.scratch_name(i), short_type(type)});
+      row("scratch", {std::to_string(i), name_of(k_.scratch_arg(i)), short_type(type)});
     }
   }
 
@@ -159,13 +159,18 @@ class Header {
     for (const std::string& key : c.unknown_keys) option(true, "unknown: " + key);
   }
 
+  const std::string& name_of(ValueId arg) const { return names_[arg - k_.main->body.block().first_arg]; }
+
   const KernelModule& k_;
+  const std::vector<std::string>& names_;
   HeaderText out_;
   std::string last_;
 };
 
 }  // namespace
 
-HeaderText header_text(const KernelModule& kernel) { return Header(kernel).run(); }
+HeaderText header_text(const KernelModule& kernel, const std::vector<std::string>& arg_names) {
+  return Header(kernel, arg_names).run();
+}
 
 }  // namespace tilecheck::mosaic

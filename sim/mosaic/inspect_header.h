@@ -12,6 +12,7 @@ namespace tilecheck::mosaic {
 struct HeaderText {
   std::vector<std::vector<std::string>> rows;
 };
-HeaderText header_text(const KernelModule& kernel);
+// arg_names: what to call the main function's arguments (KernelModule::arg_names, or another kernel's to compare with).
+HeaderText header_text(const KernelModule& kernel, const std::vector<std::string>& arg_names);
 
 }  // namespace tilecheck::mosaic

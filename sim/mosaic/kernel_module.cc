@@ -343,7 +343,7 @@ KernelModule open_kernel(const KernelCall& call, const OpenOptions& options) {
   kernel.module = load_module(call.config.body, call.source, options);
   kernel.vmem_limit_bytes = options.vmem_limit_bytes ? options.vmem_limit_bytes : call.config.vmem_limit_bytes;
   Opener(kernel, options).run(call.has_signature);
-  if (!options.keep_dead_code) kernel.removed = remove_dead_code(kernel.module);
+  kernel.removed = remove_dead_code(kernel.module);
   return kernel;
 }
 

@@ -54,7 +54,7 @@ struct KernelModule {
   int prefetch_count = 0, input_count = 0, output_count = 0, scratch_count = 0;
   std::vector<WindowParams> windows;        // inputs, then outputs
   std::optional<int64_t> vmem_limit_bytes;  // scoped_memory_configs, or given by the user
-  RemovedOps removed;                       // dead code that open_kernel took out of the module
+  RemovedOps removed;                       // dead code that open_kernel took out; its loads are counted in reports
 
   bool has_grid() const { return !grid.empty(); }
   ValueId prefetch_arg(int i) const { return arg(grid.rank() + i); }
@@ -89,7 +89,6 @@ struct OpenOptions : LoadOptions {
   std::vector<ArrayType> operands, results;
   std::vector<Alias> aliases;
   std::optional<int64_t> vmem_limit_bytes;  // instead of the payload's
-  bool keep_dead_code = false;
 };
 
 // Decodes, verifies, removes dead code and checks that the call and the kernel fit each other. Throws InputError (also

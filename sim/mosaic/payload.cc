@@ -44,12 +44,10 @@ std::shared_ptr<CoreValues> start_core(const Program& program, Core& core) {
 }  // namespace
 
 std::shared_ptr<const Payload> Payload::make(KernelModule kernel) {
-  const RemovedOps removed = remove_dead_code(kernel.module);
-  return std::shared_ptr<const Payload>(new Payload(std::move(kernel), removed));
+  return std::shared_ptr<const Payload>(new Payload(std::move(kernel)));
 }
 
-Payload::Payload(KernelModule kernel, const RemovedOps& removed)
-    : kernel_(std::move(kernel)), removed_(removed), program_(compile(kernel_.module, *kernel_.main)) {
+Payload::Payload(KernelModule kernel) : kernel_(std::move(kernel)), program_(compile(kernel_.module, *kernel_.main)) {
   for (const WindowParams& w : kernel_.windows)
     transforms_.push_back(w.transform ? std::shared_ptr<const Program>(compile(kernel_.module, *w.transform))
                                       : nullptr);
@@ -137,8 +135,8 @@ Body Payload::body() const {
     std::shared_ptr<void>& state = core.body_state();
     if (!state) {
       state = start_core(program, core);
-      core.counters().unused_loads_removed = self->removed_.loads;
-      core.counters().unused_load_bytes = self->removed_.load_bytes;
+      core.counters().unused_loads_removed = self->kernel_.removed.loads;
+      core.counters().unused_load_bytes = self->kernel_.removed.load_bytes;
     }
     CoreValues& values = *static_cast<CoreValues*>(state.get());
     Activation frame = frame_of(values, core);

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "sim/machine/launch.h"
-#include "sim/mosaic/dead_code.h"
 #include "sim/mosaic/kernel_module.h"
 #include "sim/mosaic/program.h"
 
@@ -13,12 +12,10 @@ namespace tilecheck::mosaic {
 
 class Payload : public std::enable_shared_from_this<Payload> {
  public:
-  // Removes dead operations, compiles body and index maps; throws Incomplete for an operation that is not modelled.
+  // Compiles body and index maps; throws Incomplete for an operation that is not modelled.
   static std::shared_ptr<const Payload> make(KernelModule kernel);
 
   const KernelModule& kernel() const { return kernel_; }
-  // Operations that nothing used; loads among them are counted in the report.
-  const RemovedOps& removed() const { return removed_; }
   // `bounds`: the dynamic grid bounds in order; without them, dynamic extents are fit::kDynamicGrid. A bound below zero
   // is zero (machine-rules 7).
   KernelSpec spec(std::span<const int64_t> bounds = {}) const;
@@ -33,11 +30,10 @@ class Payload : public std::enable_shared_from_this<Payload> {
   HostArray declared_result(int i, const HostArray& result) const;
 
  private:
-  Payload(KernelModule kernel, const RemovedOps& removed);
+  explicit Payload(KernelModule kernel);
   Window window(int i) const;
 
   KernelModule kernel_;
-  RemovedOps removed_;
   std::unique_ptr<Program> program_;
   std::vector<std::shared_ptr<const Program>> transforms_;  // per window; null: none
 };
