@@ -1,0 +1,25 @@
+// Register spills: how many vector registers' worth of values a body keeps alive beyond the register file.
+//
+// An estimate. The compiler schedules a straight run of code so that elementwise chains need few registers, but values
+// that live across a reduction, a matmul, a loop or a branch wait in registers, or in spill slots of VMEM.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/fit/body.h"
+#include "sim/fit/vmem_live.h"
+#include "sim/target/target.h"
+
+namespace tilecheck::fit {
+
+// Vector registers that a tile takes; 0 for scalars.
+int64_t vector_registers(const TileType& type, const Target& target);
+
+struct SpillEstimate {
+  double pressure_registers = 0;  // most values alive at once
+  int64_t bytes = 0, min_bytes = 0, max_bytes = 0;
+};
+SpillEstimate spill_estimate(const Body& body, const std::vector<Survival>& survival, const Target& target);
+
+}  // namespace tilecheck::fit
