@@ -92,6 +92,8 @@ TEST(VmemBlocksTest, SlotsAndTheirReason) {
     KernelSpec spec;
     spec.grid = c.grid;
     Window w;
+    w.array = {64, 128};
+    w.block = {8, 128};
     w.index = axes(c.used);
     w.buffers = c.asked;
     w.trivial = c.trivial;
