@@ -4,6 +4,8 @@
 #include <benchmark/benchmark.h>
 
 #include <Eigen/Dense>
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -66,6 +68,129 @@ BENCHMARK_CAPTURE(tile_matmul, best_f32_nt, VectorIsa::best, DType::f32, DotDims
     ->Arg(512);
 BENCHMARK_CAPTURE(tile_matmul, best_bf16, VectorIsa::best, DType::bf16, DotDims::plain())->Arg(128)->Arg(256)->Arg(512);
 BENCHMARK_CAPTURE(tile_matmul, best_i8, VectorIsa::best, DType::i8, DotDims::plain())->Arg(128)->Arg(256)->Arg(512);
+
+// ---- elementwise, on tiles of range(0) x 128 that stay in the caches
+
+constexpr int64_t kColumns = 128;
+
+void elements(benchmark::State& state, int64_t n) {
+  state.counters["ns/1k"] =
+      benchmark::Counter(static_cast<double>(n) * static_cast<double>(state.iterations()) / 1e3 * 1e-9,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+// What a raw loop or Eigen does, over flat arrays.
+template <class F>
+void raw(benchmark::State& state, F f) {
+  const int64_t n = state.range(0) * kColumns;
+  Eigen::ArrayXf a = Eigen::ArrayXf::Random(n), b = Eigen::ArrayXf::Random(n), c(n);
+  for (auto _ : state) {
+    f(a.data(), b.data(), c.data(), n);
+    benchmark::DoNotOptimize(c.data());
+    benchmark::ClobberMemory();
+  }
+  elements(state, n);
+}
+
+template <class F>
+void tiles(benchmark::State& state, DType dtype, F f) {
+  Bench bench;
+  const Tile a = bench.random(dtype, {state.range(0), kColumns}, 1),
+             b = bench.random(dtype, {state.range(0), kColumns}, 2);
+  for (auto _ : state) {
+    Tile c = f(a, b);
+    benchmark::DoNotOptimize(c);
+  }
+  elements(state, a.size());
+}
+
+#define PAIR(name, loop, expression)                                     \
+  void raw_##name(benchmark::State& state) {                             \
+    raw(state, [](const float* a, const float* b, float* c, int64_t n) { \
+      (void)b;                                                           \
+      loop;                                                              \
+    });                                                                  \
+  }                                                                      \
+  BENCHMARK(raw_##name)->Arg(32)->Arg(128);                              \
+  void tile_##name(benchmark::State& state) {                            \
+    tiles(state, DType::f32, [](const Tile& a, const Tile& b) {          \
+      (void)b;                                                           \
+      return expression;                                                 \
+    });                                                                  \
+  }                                                                      \
+  BENCHMARK(tile_##name)->Arg(32)->Arg(128)
+
+PAIR(add, for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i], a + b);
+PAIR(scale, for (int64_t i = 0; i < n; ++i) c[i] = a[i] * 1.5f, a * 1.5);
+PAIR(divide, for (int64_t i = 0; i < n; ++i) c[i] = a[i] / b[i], a / b);
+PAIR(maximum, for (int64_t i = 0; i < n; ++i) c[i] = a[i] > b[i] ? a[i] : b[i], maximum(a, b));
+PAIR(exp, Eigen::Map<Eigen::ArrayXf>(c, n) = Eigen::Map<const Eigen::ArrayXf>(a, n).exp(), exp(a));
+PAIR(tanh, Eigen::Map<Eigen::ArrayXf>(c, n) = Eigen::Map<const Eigen::ArrayXf>(a, n).tanh(), tanh(a));
+PAIR(log, Eigen::Map<Eigen::ArrayXf>(c, n) = Eigen::Map<const Eigen::ArrayXf>(a, n).log(), log(a));
+PAIR(sin, Eigen::Map<Eigen::ArrayXf>(c, n) = Eigen::Map<const Eigen::ArrayXf>(a, n).sin(), sin(a));
+PAIR(erf, for (int64_t i = 0; i < n; ++i) c[i] = std::erf(a[i]), erf(a));
+PAIR(
+    minus_row_max,
+    for (int64_t r = 0; r < n / kColumns; ++r) {
+      float largest = a[r * kColumns];
+      for (int64_t i = 1; i < kColumns; ++i) largest = std::max(largest, a[r * kColumns + i]);
+      for (int64_t i = 0; i < kColumns; ++i) c[r * kColumns + i] = a[r * kColumns + i] - largest;
+    },
+    a - reduce_max(a, {1}, true));
+PAIR(
+    minus_row_mean,
+    for (int64_t r = 0; r < n / kColumns; ++r) {
+      const float mean = Eigen::Map<const Eigen::ArrayXf>(a + r * kColumns, kColumns).sum() / kColumns;
+      for (int64_t i = 0; i < kColumns; ++i) c[r * kColumns + i] = a[r * kColumns + i] - mean;
+    },
+    a - reduce_sum(a, {1}, true) * (1.0 / kColumns));
+PAIR(
+    column_sum,
+    {
+      std::fill_n(c, kColumns, 0.0f);
+      for (int64_t r = 0; r < n / kColumns; ++r)
+        for (int64_t i = 0; i < kColumns; ++i) c[i] += a[r * kColumns + i];
+    },
+    reduce_sum(a, {0}));
+PAIR(causal_mask,
+     for (int64_t r = 0; r < n / kColumns; ++r) for (int64_t i = 0; i < kColumns; ++i)
+         c[r * kColumns + i] = r >= i ? a[r * kColumns + i] : -1e30f,
+     select(ge(iota(a.context(), DType::i32, a.shape(), 0), iota(a.context(), DType::i32, a.shape(), 1)), a,
+            Tile::scalar(a.context(), DType::f32, -1e30)));
+PAIR(transpose,
+     Eigen::Map<RowMajor>(c, kColumns,
+                          n / kColumns) = Eigen::Map<const RowMajor>(a, n / kColumns, kColumns).transpose(),
+     transpose(a));
+
+void tile_bf16(benchmark::State& state, Tile (*f)(const Tile&, const Tile&)) { tiles(state, DType::bf16, f); }
+BENCHMARK_CAPTURE(tile_bf16, add, [](const Tile& a, const Tile& b) { return a + b; })->Arg(128);
+BENCHMARK_CAPTURE(tile_bf16, exp, [](const Tile& a, const Tile&) { return exp(a); })->Arg(128);
+BENCHMARK_CAPTURE(tile_bf16, to_f32, [](const Tile& a, const Tile&) { return convert(a, DType::f32); })->Arg(128);
+BENCHMARK_CAPTURE(tile_bf16, sum, [](const Tile& a, const Tile&) { return reduce_sum(a, {1}); })->Arg(128);
+void tile_f32_to_bf16(benchmark::State& state) {
+  tiles(state, DType::f32, [](const Tile& a, const Tile&) { return convert(a, DType::bf16); });
+}
+BENCHMARK(tile_f32_to_bf16)->Arg(128);
+
+// One operation on scalars: the price of everything around the arithmetic.
+void scalar_tile_add(benchmark::State& state) {
+  Bench bench;
+  const Tile a = Tile::scalar_int(bench.context, DType::i32, 3);
+  for (auto _ : state) {
+    Tile b = a + a;
+    benchmark::DoNotOptimize(b);
+  }
+}
+BENCHMARK(scalar_tile_add);
+void scalar_add(benchmark::State& state) {
+  const OpCall call{.op = OpId::addi};
+  std::array<uint64_t, 2> operands = {3, 4};
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(operands);
+    benchmark::DoNotOptimize(apply_scalar(call, DType::i32, operands));
+  }
+}
+BENCHMARK(scalar_add);
 
 }  // namespace
 }  // namespace tilecheck
