@@ -1,0 +1,21 @@
+// The kernels that come with Tilecheck, in one explicit list.
+#pragma once
+
+#include <vector>
+
+#include "harness/kernel.h"
+
+namespace tilecheck {
+
+// Makes them known by name. Once per program, before the command line or a test asks for one.
+void add_builtin_kernels();
+
+// One file each, named after the kernel.
+Kernel relu_2x_plus_1_kernel();
+Kernel add_matrices_kernel();
+Kernel transpose_kernel();
+Kernel matmul_kernel();
+Kernel softmax_rows_kernel();
+Kernel layer_norm_kernel();
+
+}  // namespace tilecheck
