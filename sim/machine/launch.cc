@@ -105,7 +105,7 @@ void note_undefined_output(FindingSink& sink, const Window& w, const std::vector
     if (!undefined[i]) continue;
     if (first < 0) first = static_cast<int64_t>(i);
     ++count;
-    computed = computed || (has_flag && undefined[i] != 0xff && (undefined[i] & kComputedFlag));
+    computed = computed || (has_flag && (undefined[i] & kComputedFlag));
   }
   if (count == 0) return;
   Dims at;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "sim/ops/tile.h"
 #include "sim/types/error.h"
 #include "sim/types/float_formats.h"
 
@@ -38,7 +39,7 @@ constexpr int64_t kMaxBufferBytes = int64_t{1} << 36;
 uint8_t* Shadow::bytes() {
   if (!bytes_) bytes_.reset(new uint8_t[static_cast<size_t>(count_)]);
   if (state_ != State::mixed) {
-    std::memset(bytes_.get(), state_ == State::undefined ? 0xff : 0, static_cast<size_t>(count_));
+    std::memset(bytes_.get(), state_ == State::undefined ? undefined_ : 0, static_cast<size_t>(count_));
     state_ = State::mixed;
   }
   return bytes_.get();
@@ -58,7 +59,8 @@ Buffer::Buffer(std::string name_, Space space_, DType dtype_, DType repr_, const
       copy_extents(padded_extents(space_, dtype_, shape_)),
       device(device_),
       core(core_),
-      shadow(element_count(shape_), is_semaphore(dtype_) ? Shadow::State::defined : Shadow::State::undefined) {
+      shadow(element_count(shape_), is_semaphore(dtype_) ? Shadow::State::defined : Shadow::State::undefined,
+             undefined_mask(dtype_)) {
   if (is_semaphore(dtype)) return;
   const int64_t elements = checked_element_count(shape, storage_bytes(repr));
   if (elements < 0 || elements > kMaxBufferBytes / storage_bytes(repr))
@@ -78,7 +80,7 @@ Buffer::Buffer(std::string name_, Space space_, HostArray array_, int device_, i
       device(device_),
       core(core_),
       array(std::move(array_)),
-      shadow(element_count(shape), Shadow::State::defined),
+      shadow(element_count(shape), Shadow::State::defined, undefined_mask(dtype)),
       filled(true) {}
 
 void Buffer::fill_fresh() {

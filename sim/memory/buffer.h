@@ -20,8 +20,11 @@ class AccessHistory;  // sim/sync: the accesses some agent could still race with
 class Shadow {
  public:
   enum class State : uint8_t { defined, undefined, mixed };
-  explicit Shadow(int64_t element_count, State state) : count_(element_count), state_(state) {}
+  Shadow(int64_t element_count, State state, uint8_t undefined)
+      : count_(element_count), state_(state), undefined_(undefined) {}
   State state() const { return state_; }
+  // The byte of an element that is wholly undefined.
+  uint8_t undefined_byte() const { return undefined_; }
   bool all_defined() const { return state_ == State::defined; }
   void set_all(bool defined) { state_ = defined ? State::defined : State::undefined; }
   // Bytes for element-wise work; switches to mixed.
@@ -34,6 +37,7 @@ class Shadow {
  private:
   int64_t count_;
   State state_;
+  uint8_t undefined_;
   std::unique_ptr<uint8_t[]> bytes_;
 };
 

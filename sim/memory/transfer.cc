@@ -303,7 +303,9 @@ void write_placed(const Ref& ref, const Place& p, Element value, uint8_t* shadow
   }
 }
 
-uint8_t uniform_shadow(const Shadow& s) { return s.state() == Shadow::State::undefined ? 0xff : 0; }
+uint8_t uniform_shadow(const Shadow& s) {
+  return s.state() == Shadow::State::undefined ? s.undefined_byte() : uint8_t{0};
+}
 
 const uint8_t* mixed_bytes(const Shadow& s) { return s.state() == Shadow::State::mixed ? s.bytes() : nullptr; }
 
@@ -431,10 +433,10 @@ void mark_undefined(const Ref& ref) {
   const int64_t n = ref.element_count();
   if (n == 0) return;
   if (ref.pack == 1) {
-    fill_shadow(strided(ref), ref.buffer->shadow.bytes(), 0xff);
+    fill_shadow(strided(ref), ref.buffer->shadow.bytes(), ref.buffer->shadow.undefined_byte());
     return;
   }
-  const std::vector<uint8_t> ones(static_cast<size_t>(n), 0xff);
+  const std::vector<uint8_t> ones(static_cast<size_t>(n), undefined_mask(ref.dtype));
   std::vector<std::byte> old(static_cast<size_t>(n) * static_cast<size_t>(storage_bytes(ref.dtype)));
   read_elements(ref, ref.dtype, old.data(), nullptr);
   write_elements(ref, ref.dtype, old.data(), ones.data());
@@ -475,7 +477,7 @@ Tile load_tile_masked(OpContext& context, const Ref& ref, const Tile& mask) {
   }
   const uint8_t* mask_shadow = mask.undefined();
   for (int64_t i = 0; i < tile.size(); ++i)
-    if (mask.int_at(i) == 0 || (mask_shadow && mask_shadow[i])) shadow[i] = 0xff;
+    if (mask.int_at(i) == 0 || (mask_shadow && mask_shadow[i])) shadow[i] = undefined_mask(ref.dtype);
   if (!any_set(shadow, tile.size())) tile.drop_shadow();
   return tile;
 }
@@ -507,7 +509,7 @@ void store_tile_masked(const Ref& ref, const Tile& tile, const Tile& mask) {
     std::memcpy(merged.writable_bytes() + static_cast<size_t>(i) * width,
                 from.data<std::byte>() + static_cast<size_t>(i) * width, width);
     shadow[i] = from.undefined() ? from.undefined()[i] : uint8_t{0};
-    if (mask_shadow && mask_shadow[i]) shadow[i] = 0xff;
+    if (mask_shadow && mask_shadow[i]) shadow[i] = undefined_mask(ref.dtype);
   }
   if (!any_set(shadow, merged.size())) merged.drop_shadow();
   write_elements(ref, merged.repr(), merged.data<std::byte>(), merged.undefined());
@@ -594,7 +596,7 @@ void copy_elements(const Ref& from, const Ref& to) {
     if (whole) {
       target.shadow.set_all(false);
     } else {
-      fill_shadow(to_walk, target.shadow.bytes(), 0xff);
+      fill_shadow(to_walk, target.shadow.bytes(), target.shadow.undefined_byte());
     }
   } else {
     move_rows<uint8_t>(w, source.bytes(), target.shadow.bytes());

@@ -39,7 +39,7 @@ void run_scalar_op(Activation& frame, const Instr& instr) {
   } else {
     frame.scalars[out.index] = apply_scalar(*instr.call, operand, {operands, n});
   }
-  frame.undefined[out.index] = undefined ? uint8_t{0xff} : uint8_t{0};
+  frame.undefined[out.index] = undefined ? computed_mask(out.dtype) : uint8_t{0};
 }
 
 // i1 and integers: a defined absorbing operand makes the result defined (machine-rules 13).
@@ -57,7 +57,7 @@ void run_scalar_select(Activation& frame, const Instr& instr) {
   const Slot& chosen = frame.scalars[condition.index] & 1u ? instr.in[1] : instr.in[2];
   const Slot& out = instr.out[0];
   frame.scalars[out.index] = frame.scalars[chosen.index];
-  frame.undefined[out.index] = frame.undefined[condition.index] ? uint8_t{0xff} : frame.undefined[chosen.index];
+  frame.undefined[out.index] = frame.undefined[condition.index] ? undefined_mask(out.dtype) : frame.undefined[chosen.index];
 }
 
 // A vector select by a scalar condition: the whole operand, without an elementwise pass.

@@ -144,7 +144,7 @@ BlockPtr matmul_shadow(OpContext& context, const View& lhs, const View& rhs, con
   const int64_t size = lhs.batch * lhs.kept * rhs.kept;
   BlockPtr block = context.pool->allocate(size);
   uint8_t* out = reinterpret_cast<uint8_t*>(block.data());
-  const uint8_t mask = undefined_mask(dtype);
+  const uint8_t mask = computed_mask(dtype);
   for (int64_t b = 0, i = 0; b < lhs.batch; ++b)
     for (int64_t m = 0; m < lhs.kept; ++m)
       for (int64_t n = 0; n < rhs.kept; ++n, ++i) {

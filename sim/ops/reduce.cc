@@ -193,7 +193,7 @@ BlockPtr reduce_shadow(OpContext& context, const Tile& operand, const Extents& e
         for (int64_t b = 0; b < e.inner; ++b) out[a * e.inner + b] |= in[(a * e.reduced + r) * e.inner + b];
   if (joins)
     for (int64_t i = 0; i < n; ++i) out[i] |= accumulator->undefined()[accumulator->size() == n ? i : 0];
-  const uint8_t mask = undefined_mask(dtype);
+  const uint8_t mask = computed_mask(dtype);
   for (int64_t i = 0; i < n; ++i) out[i] = out[i] ? mask : uint8_t{0};
   return settled(std::move(block), n);
 }

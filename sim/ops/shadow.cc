@@ -128,7 +128,8 @@ void resize_shadow(OpId op, const Tile& from, DType to, uint8_t* out, int64_t n)
   for (int64_t i = 0; i < n; ++i) {
     unsigned bytes = view.at(i) & from_mask;
     if (op == OpId::extsi && (bytes >> (from_bytes - 1) & 1)) bytes |= static_cast<unsigned>(to_mask & ~from_mask);
-    out[i] = static_cast<uint8_t>(bytes & to_mask);
+    bytes &= to_mask;
+    out[i] = static_cast<uint8_t>(bytes && to_mask != 0xff ? bytes | (view.at(i) & kComputedFlag & ~from_mask) : bytes);
   }
 }
 
@@ -160,7 +161,8 @@ BlockPtr elementwise_shadow(OpContext& context, const OpCall& call, std::span<co
     const Elements x(operands[0], n), y(operands[1], n);
     for (int64_t i = 0; i < n; ++i) {
       const uint8_t ua = a.at(i), ub = b.at(i);
-      out[i] = (ua | ub) ? rule(ua, ub, x.at(i), y.at(i), result.dtype) : uint8_t{0};
+      const uint8_t bytes = (ua | ub) ? rule(ua, ub, x.at(i), y.at(i), result.dtype) : uint8_t{0};
+      out[i] = bytes & mask ? bytes : uint8_t{0};  // the computed flag alone is no undefined byte
     }
   } else if (call.op == OpId::trunci || call.op == OpId::extui || call.op == OpId::extsi) {
     resize_shadow(call.op, operands[0], result.dtype, out, n);
@@ -168,11 +170,21 @@ BlockPtr elementwise_shadow(OpContext& context, const OpCall& call, std::span<co
     const View a = view_of(operands[0], n);
     for (int64_t i = 0; i < n; ++i) out[i] = a.at(i);
   } else {
+    // Undefined if any operand is; computed if another operand is defined there, or if an operand was computed.
     std::memset(out, 0, static_cast<size_t>(n));
     for (const Tile& operand : operands) {
       const View a = view_of(operand, n);
       if (!a.bytes) continue;
-      for (int64_t i = 0; i < n; ++i) out[i] |= a.bytes[i * a.step] ? mask : uint8_t{0};
+      const uint8_t flag = static_cast<uint8_t>(kComputedFlag & ~undefined_mask(operand.dtype()) & ~mask);
+      for (int64_t i = 0; i < n; ++i)
+        if (a.at(i)) out[i] |= static_cast<uint8_t>(mask | (a.at(i) & flag));
+    }
+    if (operands.size() > 1 && mask != 0xff) {
+      for (const Tile& operand : operands) {
+        const View a = view_of(operand, n);
+        for (int64_t i = 0; i < n; ++i)
+          if (out[i] && !a.at(i)) out[i] |= kComputedFlag;
+      }
     }
   }
   return settled(std::move(block), n);

@@ -14,9 +14,15 @@ namespace tilecheck {
 
 struct OpContext;
 
-// In a shadow byte of an element narrower than 8 bytes: the element was computed from defined and undefined data
+// The shadow byte of an element of which nothing is known: a bit per byte.
+inline constexpr uint8_t undefined_mask(int element_bytes) { return static_cast<uint8_t>((1u << element_bytes) - 1u); }
+inline uint8_t undefined_mask(DType dtype) { return undefined_mask(storage_bytes(dtype)); }
+// Set beside it, in elements narrower than 8 bytes, when the element was computed from defined and undefined data
 // together, not merely left unwritten, moved or converted.
 inline constexpr uint8_t kComputedFlag = 0x80;
+inline uint8_t computed_mask(DType dtype) {
+  return static_cast<uint8_t>(undefined_mask(dtype) | (storage_bytes(dtype) < 8 ? kComputedFlag : 0));
+}
 
 // How a tile keeps its elements.
 enum class Layout : uint8_t {

@@ -53,7 +53,5 @@ struct TileParts {
 
 inline int repr_bytes(const Tile& tile) { return storage_bytes(tile.repr()); }
 
-// The shadow byte of an element of which nothing is known.
-inline uint8_t undefined_mask(DType dtype) { return static_cast<uint8_t>((1u << storage_bytes(dtype)) - 1); }
 
 }  // namespace tilecheck
