@@ -7,8 +7,8 @@
 
 namespace tilecheck {
 
-// Makes them known by name. Once per program, before the command line or a test asks for one.
-void add_builtin_kernels();
+// What the command knows by name: give each to add_kernel.
+std::vector<Kernel> built_in_kernels();
 
 // One file each, named after the kernel.
 Kernel relu_2x_plus_1_kernel();

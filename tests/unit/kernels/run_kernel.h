@@ -26,7 +26,10 @@ inline Set parse_set(const std::string& text) {
 }
 
 inline KernelChoice choice(const std::string& name) {
-  [[maybe_unused]] static const bool once = (add_builtin_kernels(), true);
+  [[maybe_unused]] static const bool once = [] {
+    for (Kernel& kernel : built_in_kernels()) add_kernel(std::move(kernel));
+    return true;
+  }();
   return kernel_named(name);
 }
 
