@@ -41,8 +41,8 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Shortest of %g forms that reads back as the same double; non-finite values as their bits.
-std::string number(double value, uint64_t raw) {
+// The shortest of the %g forms that reads back as the same element; non-finite values as their bits.
+std::string number(DType dtype, double value, uint64_t raw) {
   char buffer[40];
   if (!std::isfinite(value)) {
     std::snprintf(buffer, sizeof(buffer), "0x%llX", static_cast<unsigned long long>(raw));
@@ -52,7 +52,9 @@ std::string number(double value, uint64_t raw) {
     std::snprintf(buffer, sizeof(buffer), "%.*g", digits, value);
     double back = 0;
     std::sscanf(buffer, "%lf", &back);
-    if (back == value) break;
+    uint64_t element = 0;
+    store_from_double(dtype, &element, back);
+    if (load_as_double(dtype, &element) == value) break;
   }
   std::string out = buffer;
   if (out.find_first_of(".en") == std::string::npos) out += ".0";
@@ -64,7 +66,7 @@ std::string element_value(DType dtype, const std::byte* data) {
   std::memcpy(&raw, data, static_cast<size_t>(dtype == DType::b1 ? 1 : storage_bytes(dtype)));
   if (dtype == DType::b1) return raw & 1 ? "true" : "false";
   const double value = load_as_double(dtype, data);
-  if (is_floating(dtype)) return number(value, raw);
+  if (is_floating(dtype)) return number(dtype, value, raw);
   if (bits(dtype) == 64)
     return is_unsigned_int(dtype) ? std::to_string(raw) : std::to_string(static_cast<int64_t>(raw));
   return std::to_string(static_cast<int64_t>(value));
@@ -174,7 +176,8 @@ std::string to_string(const Attr& attr) {
       if (attr.type->kind == TypeKind::scalar && attr.type->dtype == DType::b1) return attr.integer ? "true" : "false";
       return std::to_string(attr.integer) + " : " + to_string(*attr.type);
     case AttrKind::floating:
-      return number(attr.floating, static_cast<uint64_t>(attr.integer)) + " : " + to_string(*attr.type);
+      return number(attr.type->dtype, attr.floating, static_cast<uint64_t>(attr.integer)) + " : " +
+             to_string(*attr.type);
     case AttrKind::string:
       return quoted(attr.text);
     case AttrKind::symbol:

@@ -19,7 +19,7 @@ bool is_word(char c) {
 
 void TextCursor::fail(const std::string& expected) {
   const std::string_view near = text_.substr(at_, 24);
-  throw InputError(std::string(where_), "at offset " + std::to_string(base_ + at_) + ": expected " + expected +
+  throw InputError(where_, "at offset " + std::to_string(base_ + at_) + ": expected " + expected +
                                             (near.empty() ? ", found the end" : ", found `" + std::string(near) + "`"));
 }
 
@@ -389,7 +389,12 @@ class AffineParser {
       if (!value) text_.fail("a number that fits 64 bits");
       return add({AffineExpr::Kind::constant, *value, 0, 0});
     }
-    if (text_.eat("-")) return negate(atom(depth + 1));
+    if (text_.eat("-")) {
+      const uint32_t operand = atom(depth + 1);
+      if (nodes_[operand].kind != AffineExpr::Kind::constant) return negate(operand);
+      nodes_[operand].value = static_cast<int64_t>(0 - static_cast<uint64_t>(nodes_[operand].value));
+      return operand;
+    }
     const std::string_view name = text_.word();
     for (size_t i = 0; i < dims_.size(); ++i)
       if (dims_[i] == name) return add({AffineExpr::Kind::dim, static_cast<int64_t>(i), 0, 0});

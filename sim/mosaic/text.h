@@ -40,7 +40,7 @@ class TextCursor {
  private:
   void skip_space();
   std::string_view text_;
-  std::string_view where_;
+  std::string where_;
   size_t base_;
   size_t at_ = 0;
 };
