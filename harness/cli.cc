@@ -1,0 +1,318 @@
+// Declares the command line with CLI11; completions are made from the same declaration.
+#include "harness/cli.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "harness/command_line.h"
+#include "harness/completions.h"
+#include "harness/format.h"
+#include "harness/options.h"
+#include "sim/types/error.h"
+
+namespace tilecheck {
+namespace {
+
+constexpr const char* kTopFooter = R"(
+Examples:
+  tilecheck list                                          the built-in kernels and their parameters
+  tilecheck run flash_attention --set len=2048 --set causal=1
+  tilecheck run module.mlir --in 0=x.npy --out results    a Pallas kernel as JAX lowers it
+  tilecheck fit module.mlir --target all                  will it fit and compile, how long will it take
+  tilecheck check kernels/ --output-format sarif          many at once, one exit code
+  tilecheck explain race                                  what a finding means and how to fix it
+
+Exit codes: 0 clean, 1 findings, 2 bad input, 3 something met is not modelled (never a pass).
+`tilecheck COMMAND --help` shows a command's options and examples.)";
+
+class Declaration {
+ public:
+  explicit Declaration(RawOptions& raw)
+      : raw_(raw),
+        app_("Runs TPU tile kernels on a CPU as if the accelerator were there, and checks them.", "tilecheck") {
+    app_.require_subcommand(1);
+    app_.set_version_flag("--version", std::string("tilecheck ") + kVersion);
+    app_.footer(kTopFooter);
+    app_.get_formatter()->column_width(34);
+    declare_list();
+    declare_run();
+    declare_check();
+    declare_fit();
+    declare_sweep();
+    declare_small();
+  }
+  CLI::App& app() { return app_; }
+
+ private:
+  CLI::App* command(const char* name, const char* what, const char* footer) {
+    CLI::App* c = app_.add_subcommand(name, what);
+    c->footer(std::string("\n") + footer);
+    return c;
+  }
+  CLI::Option* value(CLI::App* c, const char* flag, std::string& into, const char* type, const char* what) {
+    return c->add_option(flag, into, what)->type_name(type)->group(group_);
+  }
+  CLI::Option* values(CLI::App* c, const char* flag, std::vector<std::string>& into, const char* type,
+                      const char* what) {
+    return c->add_option(flag, into, what)->type_name(type)->group(group_)->allow_extra_args(false);
+  }
+  void flag(CLI::App* c, const char* name, bool& into, const char* what) {
+    c->add_flag(name, into, what)->group(group_);
+  }
+  void subjects(CLI::App* c, const char* type, const char* what, bool is_required = true) {
+    auto* option = c->add_option("subject", raw_.subjects, what)->type_name(type);
+    if (is_required) option->required();
+  }
+
+  void declare_subject_options(CLI::App* c) {
+    group_ = "What to run";
+    values(c, "--set", raw_.set, "NAME=VALUE", "A kernel's parameter (`tilecheck list KERNEL` shows them)");
+    value(c, "--call", raw_.call, "N", "Which tpu_custom_call of a module with several, from 0");
+    value(c, "--kernel", raw_.kernel, "NAME", "The same, by the kernel's name");
+    values(c, "--result", raw_.results, "I=TYPE[SHAPE]", "Result type of a bare payload: 0=f32[1024]");
+    values(c, "--alias", raw_.aliases, "OUT=IN", "Result OUT and operand IN of a bare payload share one buffer");
+    value(c, "--vmem-limit", raw_.vmem_limit, "BYTES", "Scoped VMEM limit, instead of the kernel's or the target's");
+    flag(c, "--force", raw_.force, "Try a payload of a newer IR version than is known");
+    values(c, "--target", raw_.targets, "NAME,..", "Chip generation, JAX device kind, `all`, or a target file (v5e)");
+  }
+
+  void declare_machine_options(CLI::App* c) {
+    group_ = "Operands";
+    values(c, "--in", raw_.in, "NAME=FILE", "Operand by name or number: q=q.npy, 0=x.safetensors:tensor, 0.dev1=y.npy");
+    values(c, "--dtype", raw_.dtypes, "NAME=TYPE", "Read the operand's file as this type");
+    value(c, "--fill", raw_.fill, "KIND", "Operands not given: random, normal, zeros, iota or int");
+    value(c, "--seed", raw_.seed, "N", "Seed of fills and random schedules (0)");
+    group_ = "Machine";
+    value(c, "--numerics", raw_.numerics, "KIND",
+          "exact (as JAX's interpreters), mxu (as the matrix unit) or f64 (no rounding)");
+    value(c, "--schedule", raw_.schedule, "KIND",
+          "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn, exhaustive or replay:STRING");
+    value(c, "--threads", raw_.threads, "N", "Threads at most; results do not depend on it (all)");
+    value(c, "--cores", raw_.cores, "N", "Cores of each device (1)");
+    value(c, "--core-split", raw_.core_split, "HOW", "How cores share the grid: megacore (as libtpu) or jax");
+    value(c, "--devices", raw_.devices, "N|AxB", "Devices, or their mesh (as the kernel or capture says, else 1)");
+    value(c, "--remote-order", raw_.remote_order, "HOW", "Remote copies between two cores: in-order or none");
+    value(c, "--semaphore-progress", raw_.semaphore_progress, "HOW",
+          "A copy's semaphore counts bytes as they move, or atomic");
+    group_ = "Comparison";
+    values(c, "--expect", raw_.expect, "I=FILE", "What result I should be");
+    value(c, "--atol", raw_.atol, "X", "Absolute tolerance, instead of the kernel's own rule");
+    value(c, "--rtol", raw_.rtol, "X", "Relative tolerance, instead of the kernel's own rule");
+    flag(c, "--integers", raw_.integers, "Fill with small integers and ask for bit-equal results");
+    flag(c, "--no-compare", raw_.no_compare, "Do not compare with references and goldens");
+  }
+
+  void declare_output_options(CLI::App* c, bool has_formats) {
+    group_ = "Output";
+    value(c, "--json", raw_.json, "FILE", "Write the report as JSON too (docs/json.md)");
+    if (has_formats) {
+      value(c, "--output-format", raw_.format, "FORMAT", "text, short, json, junit, sarif or github");
+      value(c, "--error-on", raw_.error_on, "SEVERITY", "What makes the exit code 1: error (default), warning or note");
+      values(c, "--select", raw_.select, "KIND,..", "Report these kinds alone");
+      values(c, "--ignore", raw_.ignore, "KIND,..", "Do not report these kinds");
+    }
+    value(c, "--color", raw_.color, "WHEN", "auto (default), always or never; NO_COLOR is respected");
+    flag(c, "-q,--quiet", raw_.quiet, "Findings and verdict alone");
+    flag(c, "-v,--verbose", raw_.verbose, "Counters and error histograms too");
+  }
+
+  void declare_list() {
+    CLI::App* c = command("list", "Kernels and their parameters", R"(Examples:
+  tilecheck list
+  tilecheck list flash_attention          its parameters, defaults and broken twins)");
+    subjects(c, "KERNEL", "Kernels to show in full", false);
+    flag(c, "--names", raw_.names, "Names alone, for scripts");
+    value(c, "--json", raw_.json, "FILE", "Write the list as JSON");
+  }
+
+  void declare_run() {
+    CLI::App* c = command("run", "Run a kernel, compare its results, report", R"(Examples:
+  tilecheck run relu_2x_plus_1
+  tilecheck run flash_attention --set block_q=128 --set block_kv=256 --in q=q.npy --in k=k.npy --in v=v.npy --out results
+  tilecheck run flash_attention/forgotten_rescale       a broken twin: see what it is named by
+  tilecheck run module.mlir --fill random --seed 7      jax.jit(f).trace(x).lower(lowering_platforms=("tpu",)).as_text()
+  tilecheck run body.mlirbc --result 0=f32[1024] --in 0=x.npy
+  tilecheck run captures/dma_in_out                     obeys its call.json
+  tilecheck run my_kernel --steps 0:12                  what the pipeline does, step by step)");
+    subjects(c, "KERNEL|FILE|DIR", "A kernel's name, a module, a payload or a capture directory");
+    declare_subject_options(c);
+    declare_machine_options(c);
+    declare_output_options(c, true);
+    group_ = "Output";
+    value(c, "--out", raw_.out, "DIR", "Write result_0.npy, ... (result_0.dev1.npy with several devices)");
+    value(c, "--steps", raw_.steps, "A:B", "Show what the pipeline does at steps A to B-1");
+  }
+
+  void declare_check() {
+    CLI::App* c = command("check", "Check many kernels, modules and captures: one summary, one exit code", R"(Examples:
+  tilecheck check relu_2x_plus_1 flash_attention captures/
+  tilecheck check all --error-on warning --output-format github
+  tilecheck check kernels/*.mlir --fill random --write-baseline known.json
+  tilecheck check kernels/*.mlir --fill random --baseline known.json)");
+    subjects(c, "KERNEL|FILE|DIR", "Kernels (`all`: every one), modules, captures or directories of captures");
+    declare_subject_options(c);
+    declare_machine_options(c);
+    declare_output_options(c, true);
+    group_ = "Output";
+    value(c, "--baseline", raw_.baseline, "FILE", "Leave out the findings that this file lists");
+    value(c, "--write-baseline", raw_.write_baseline, "FILE", "Write the findings there, for --baseline");
+  }
+
+  void declare_fit() {
+    CLI::App* c = command("fit", "Will it fit and compile, how long will it take; nothing is run", R"(Examples:
+  tilecheck fit flash_attention --set block_q=1024 --target v5e,v6e
+  tilecheck fit module.mlir --target all
+  tilecheck fit module.mlir --target my-chip.json --vmem-limit 33554432)");
+    subjects(c, "KERNEL|FILE|DIR", "A kernel's name, a module, a payload or a capture directory");
+    declare_subject_options(c);
+    declare_output_options(c, true);
+  }
+
+  void declare_sweep() {
+    CLI::App* c = command("sweep", "Compare tile sizes: VMEM, HBM traffic, time", R"(Examples:
+  tilecheck sweep flash_attention --set block_q=64,128,256 --set block_kv=128..2048*2 --target v5e
+  tilecheck sweep matmul --set bm=128..512+128 --run --csv rows.csv
+
+Ranges: A,B,C   A..B (doubling)   A..B*M   A..B+S)");
+    subjects(c, "KERNEL", "A kernel's name");
+    declare_subject_options(c);
+    declare_machine_options(c);
+    declare_output_options(c, false);
+    group_ = "Output";
+    value(c, "--top", raw_.top, "N", "Rows to show (10)");
+    flag(c, "--run", raw_.run_rows, "Run what fits and check its results");
+    value(c, "--csv", raw_.csv, "FILE", "Write all rows as CSV");
+    value(c, "--markdown", raw_.markdown, "FILE", "Write all rows as a Markdown table");
+  }
+
+  void declare_small() {
+    CLI::App* c =
+        command("explain", "What a kind of finding means, why the chip cares, the smallest example", R"(Examples:
+  tilecheck explain race
+  tilecheck explain                       all kinds, one line each)");
+    subjects(c, "KIND", "Kinds of findings", false);
+    flag(c, "--names", raw_.names, "Names alone, for scripts");
+
+    c = command("targets", "The chip generations: memories, limits, rates, with sources", R"(Examples:
+  tilecheck targets
+  tilecheck targets --target v5e,v6e --json targets.json)");
+    values(c, "--target", raw_.targets, "NAME,..", "These alone");
+    value(c, "--json", raw_.json, "FILE", "Write them as JSON");
+
+    c = command("inspect", "Print a payload as readable text", R"(Examples:
+  tilecheck inspect module.mlir                 operands, windows, scratch, body, with source lines
+  tilecheck inspect module.mlir --identity      hashes of the kernel, with and without source lines
+  tilecheck inspect module.mlir --raw > body.mlirbc)");
+    subjects(c, "FILE|DIR", "A module, a payload or a capture directory");
+    declare_subject_options(c);
+    flag(c, "--raw", raw_.raw, "The payload as it is");
+    flag(c, "--identity", raw_.identity, "Hashes of the kernel, with and without source lines");
+
+    c = command("diff", "What differs between two payloads", R"(Example:
+  tilecheck diff before.mlir after.mlir         which edit made the program recompile)");
+    subjects(c, "A B", "Two modules, payloads or capture directories");
+    declare_subject_options(c);
+
+    c = command("completions", "Shell completions", R"(Examples:
+  source <(tilecheck completions bash)
+  tilecheck completions zsh > ~/.zfunc/_tilecheck
+  tilecheck completions fish > ~/.config/fish/completions/tilecheck.fish)");
+    subjects(c, "SHELL", "bash, zsh or fish");
+  }
+
+  RawOptions& raw_;
+  CLI::App app_;
+  std::string group_ = "Options";
+};
+
+std::vector<CompletedCommand> completion_table(CLI::App& app) {
+  std::vector<CompletedCommand> table;
+  for (const CLI::App* c : app.get_subcommands({})) {
+    CompletedCommand row{c->get_name(), c->get_description(), {}};
+    for (const CLI::Option* o : c->get_options())
+      for (const std::string& name : o->get_lnames())
+        row.options.push_back({"--" + name, o->get_description(), o->get_items_expected_max() > 0});
+    table.push_back(std::move(row));
+  }
+  return table;
+}
+
+// "did you mean" for a command or option that does not exist.
+std::string hint_for(CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> commands;
+  for (const CLI::App* c : app.get_subcommands({})) commands.push_back(c->get_name());
+  const auto nearest = [](const std::string& word, const std::vector<std::string>& names) {
+    if (std::ranges::find(names, word) != names.end()) return std::string();
+    const std::string n = nearest_name(std::string_view(word).substr(0, 100), names);
+    return n.empty() ? std::string() : "; did you mean '" + n + "'?";
+  };
+  if (argc < 2) return "";
+  const std::string first = argv[1];
+  if (!first.starts_with('-') && std::ranges::find(commands, first) == commands.end()) return nearest(first, commands);
+  const CLI::App* c = first.starts_with('-') ? &app : app.get_subcommand(first);
+  std::vector<std::string> options{"--help"};
+  for (const CLI::Option* o : c->get_options())
+    for (const std::string& name : o->get_lnames()) options.push_back("--" + name);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (word.starts_with("--"))
+      if (std::string h = nearest(word, options); !h.empty()) return h;
+  }
+  return "";
+}
+
+int bad_input(const std::string& message) {
+  const Paint paint(isatty(STDERR_FILENO) != 0 && !std::getenv("NO_COLOR"));
+  std::fprintf(stderr, "%s\n", (paint.red("error") + ": " + printable(message)).c_str());
+  return exit_code(Verdict::error);
+}
+
+int dispatch(const std::string& command, CLI::App& app, const RawOptions& raw, std::vector<std::string> words) {
+  if (command == "completions") {
+    print(completions(raw.subjects.size() == 1 ? raw.subjects[0] : "", completion_table(app)));
+    return 0;
+  }
+  CommandLine line = finish(raw);
+  line.words = std::move(words);
+  if (command == "list") return list_command(line);
+  if (command == "run") return run_command(std::move(line));
+  if (command == "check") return check_command(std::move(line));
+  if (command == "fit") return fit_command(line);
+  if (command == "sweep") return sweep_command(line);
+  if (command == "explain") return explain_command(line);
+  if (command == "targets") return targets_command(line);
+  if (command == "inspect") return inspect_command(line);
+  return diff_command(line);
+}
+
+}  // namespace
+
+int cli(int argc, const char* const* argv) {
+  RawOptions raw;
+  Declaration declaration(raw);
+  CLI::App& app = declaration.app();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);  // --help, --version
+  } catch (const CLI::ParseError& e) {
+    return bad_input(std::string(e.what()) + hint_for(app, argc, argv) + "\nRun with --help for usage.");
+  }
+  const CLI::App* chosen = app.get_subcommands().front();
+  try {
+    return dispatch(chosen->get_name(), app, raw, {argv + 1, argv + argc});
+  } catch (const InputError& e) {
+    return bad_input(e.what());
+  } catch (const Incomplete& e) {
+    std::fprintf(stderr, "incomplete: %s\n", printable(e.what()).c_str());
+    return exit_code(Verdict::incomplete);
+  } catch (const std::bad_alloc&) {
+    return bad_input("not enough memory");
+  }
+}
+
+}  // namespace tilecheck

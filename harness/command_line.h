@@ -1,0 +1,73 @@
+// What the user asked for, parsed and checked for form, one struct for all commands.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/run.h"
+#include "harness/writers.h"
+
+namespace tilecheck {
+
+// One `--set name=values`; a sweep expands the values.
+struct Setting {
+  std::string name, values;
+};
+
+struct CommandLine {
+  std::vector<std::string> words;     // the command as given: what a replay line repeats
+  std::vector<std::string> subjects;  // kernels, modules, capture directories, kinds to explain, ...
+
+  // What is run.
+  std::vector<Setting> set;
+  std::optional<int> call;  // of a module with several
+  std::string kernel;       // the call with this kernel name
+  bool force = false;
+  std::vector<std::string> results, aliases;  // of bare payloads: "0=f32[1024]", "OUT=IN"
+  std::optional<int64_t> vmem_limit_bytes;
+  std::vector<std::string> targets;  // as given: "v5e", "all", "my-chip.json"
+
+  // How it is run.
+  RunOptions run;
+  std::string devices;  // "4", "2x2": of payloads
+  bool use_all_threads = true;
+
+  // What comes out.
+  std::string out_directory, json_file;
+  OutputFormat format = OutputFormat::text;
+  std::string color = "auto";
+  WriterOptions writer;
+  int top = 10;
+  bool run_rows = false;                // sweep --run
+  std::string csv_file, markdown_file;  // sweep
+  bool names_only = false;              // list, explain
+  bool raw = false, identity = false;   // inspect
+  std::vector<Kind> select, ignore;
+  std::string baseline_file, write_baseline_file;
+
+  std::map<std::string, std::string> set_map() const;  // InputError for a name set twice
+};
+
+// Each prints to stdout and returns the exit code. InputError for bad input.
+int list_command(const CommandLine& line);
+int run_command(CommandLine line);
+int check_command(CommandLine line);
+int fit_command(const CommandLine& line);
+int sweep_command(const CommandLine& line);
+int explain_command(const CommandLine& line);
+int targets_command(const CommandLine& line);
+int inspect_command(const CommandLine& line);
+int diff_command(const CommandLine& line);
+
+// The targets that --target names; v5e when none is given. "all", names, files of targets.
+std::vector<Target> chosen_targets(const CommandLine& line);
+// Opens what the user named: a kernel, a module, a payload, a capture directory. Several for a module with several
+// calls or a directory of captures.
+std::vector<Subject> open_subjects(const std::string& what, const CommandLine& line);
+// Writes to stdout; an InputError when that fails (a full disk, a closed pipe).
+void print(const std::string& text);
+
+}  // namespace tilecheck

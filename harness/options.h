@@ -1,0 +1,24 @@
+// The command line's options as text, and their reading into a CommandLine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/command_line.h"
+
+namespace tilecheck {
+
+// As typed; empty: not given.
+struct RawOptions {
+  std::vector<std::string> subjects, set, results, aliases, targets, in, dtypes, expect, select, ignore;
+  std::string call, kernel, vmem_limit, fill, seed, numerics, schedule, threads, cores, core_split, devices,
+      remote_order, semaphore_progress, atol, rtol, json, format, error_on, color, out, steps, baseline, write_baseline,
+      top, csv, markdown;
+  bool force = false, integers = false, no_compare = false, quiet = false, verbose = false, names = false, raw = false,
+       identity = false, run_rows = false;
+};
+
+// InputError that names the option and what it accepts.
+CommandLine finish(const RawOptions& raw);
+
+}  // namespace tilecheck
