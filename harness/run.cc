@@ -163,6 +163,10 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
     o.report = std::move(run.report);
     o.steps = std::move(run.steps);
     result.devices = std::move(run.devices);
+    if (subject.declared_result)
+      for (DeviceResults& device : result.devices)
+        for (size_t i = 0; i < device.out.size(); ++i)
+          device.out[i] = subject.declared_result(static_cast<int>(i), device.out[i]);
     o.ran = true;
   } catch (const Incomplete& e) {
     o.report.incomplete.emplace_back(e.what());

@@ -57,6 +57,8 @@ struct Subject {
   KernelSpec spec;  // grid extents of a payload may be fit::kDynamicGrid here
   // operands: one entry per device, in the order of `operands`.
   std::function<Launchable(std::span<const Arrays> operands)> bind;
+  // A result as the caller declared it (a payload's u32 may be i32 inside); unset: as it is.
+  std::function<HostArray(int result, const HostArray& array)> declared_result;
   // The body's facts, made at the first call; null when there are none (then only blocks are counted).
   std::function<const fit::Body*()> facts;
 

@@ -1,0 +1,24 @@
+// Subjects from Mosaic payloads: modules, bare payloads, capture directories.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/command_line.h"
+#include "harness/subject.h"
+#include "sim/mosaic/payload.h"
+
+namespace tilecheck {
+
+// One subject per tpu_custom_call that `line` chooses (--call, --kernel; else all). InputError or Incomplete as the
+// readers say.
+std::vector<Subject> payload_subjects(const std::string& path, const CommandLine& line);
+
+// A directory with call.json and module.mlir: operands, devices, goldens and tolerances are taken from it.
+Subject capture_subject(const std::string& directory, const CommandLine& line);
+bool is_capture(const std::string& directory);
+
+// The decoded kernels of a file or capture directory, for inspect and diff.
+std::vector<mosaic::KernelModule> payload_kernels(const std::string& path, const CommandLine& line);
+
+}  // namespace tilecheck
