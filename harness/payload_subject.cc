@@ -136,12 +136,12 @@ std::vector<Subject> payload_subjects(const std::string& path, const CommandLine
   return subjects;
 }
 
-std::vector<mosaic::KernelModule> payload_kernels(const std::string& path, const CommandLine& line) {
-  const std::string file = is_capture(path) ? path + "/module.mlir" : path;
-  const mosaic::OpenOptions options = open_options(line);
-  std::vector<mosaic::KernelModule> kernels;
-  for (const mosaic::KernelCall& call : chosen_calls(file, line)) kernels.push_back(mosaic::open_kernel(call, options));
-  return kernels;
+std::vector<mosaic::KernelCall> payload_calls(const std::string& path, const CommandLine& line) {
+  return chosen_calls(is_capture(path) ? path + "/module.mlir" : path, line);
+}
+
+mosaic::KernelModule open_payload(const mosaic::KernelCall& call, const CommandLine& line) {
+  return mosaic::open_kernel(call, open_options(line));
 }
 
 }  // namespace tilecheck

@@ -18,7 +18,8 @@ std::vector<Subject> payload_subjects(const std::string& path, const CommandLine
 Subject capture_subject(const std::string& directory, const CommandLine& line);
 bool is_capture(const std::string& directory);
 
-// The decoded kernels of a file or capture directory, for inspect and diff.
-std::vector<mosaic::KernelModule> payload_kernels(const std::string& path, const CommandLine& line);
+// The calls of a file or capture directory that `line` chooses, and one of them decoded: for inspect and diff.
+std::vector<mosaic::KernelCall> payload_calls(const std::string& path, const CommandLine& line);
+mosaic::KernelModule open_payload(const mosaic::KernelCall& call, const CommandLine& line);
 
 }  // namespace tilecheck

@@ -1,4 +1,4 @@
-// Between our arrays and the references' plain ones.
+// Between host arrays and the plain arrays that references work on.
 #pragma once
 
 #include "reference/array.h"
@@ -6,9 +6,7 @@
 
 namespace tilecheck {
 
-// The same values, as doubles.
 reference::Array to_reference(const HostArray& array);
-// The same values, by default unrounded.
-HostArray from_reference(const reference::Array& array, DType dtype = DType::f64);
+HostArray from_reference(const reference::Array& array);  // f64
 
 }  // namespace tilecheck
