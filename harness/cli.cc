@@ -248,7 +248,7 @@ std::string hint_for(CLI::App& app, int argc, const char* const* argv) {
   const auto nearest = [](const std::string& word, const std::vector<std::string>& names) {
     if (std::ranges::find(names, word) != names.end()) return std::string();
     const std::string n = nearest_name(std::string_view(word).substr(0, 100), names);
-    return n.empty() ? std::string() : "; did you mean '" + n + "'?";
+    return n.empty() ? std::string() : "; did you mean '" + n + "'";
   };
   if (argc < 2) return "";
   const std::string first = argv[1];
@@ -300,7 +300,7 @@ int cli(int argc, const char* const* argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
-    return bad_input(std::string(e.what()) + hint_for(app, argc, argv) + "\nRun with --help for usage.");
+    return bad_input(std::string(e.what()) + hint_for(app, argc, argv) + "; --help shows the usage");
   }
   const CLI::App* chosen = app.get_subcommands().front();
   try {

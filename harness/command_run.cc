@@ -128,6 +128,12 @@ std::vector<Outcome> check_one(const std::string& what, const CommandLine& line,
   return outcomes;
 }
 
+std::string fits_with(const fit::VmemReport& f) {
+  if (f.verdict == fit::FitVerdict::fits) return "";
+  return f.sufficient_limit_bytes ? "vmem_limit_bytes >= " + std::to_string(*f.sufficient_limit_bytes)
+                                  : "smaller blocks only";
+}
+
 std::string fit_summary(const std::vector<Outcome>& outcomes) {
   Table table("  ");
   table.row({"target", ">blocks", ">spills", ">need", ">limit", ">capacity", "verdict", ">time", "fits with"});
@@ -136,14 +142,14 @@ std::string fit_summary(const std::vector<Outcome>& outcomes) {
       table.row({o.report.target, "", "", "", "", "", o.report.incomplete.empty() ? "-" : "incomplete"});
       continue;
     }
-    const FitOutcome& f = *o.fit;
+    const fit::VmemReport& f = *o.fit;
     const auto estimate = [](int64_t bytes, bool is_exact) { return (is_exact ? ">" : ">~") + human_bytes(bytes); };
     table.row({o.report.target, ">" + human_bytes(f.block_bytes),
-               f.spill_bytes > 0 ? estimate(f.spill_bytes, false) : ">-",
-               estimate(f.need_bytes, f.need_min_bytes == f.need_max_bytes), ">" + human_bytes(f.limit_bytes),
+               f.spill_max_bytes > 0 ? estimate(f.spill_bytes, false) : ">-",
+               estimate(f.need_bytes, f.spill_max_bytes == 0), ">" + human_bytes(f.limit_bytes),
                ">" + human_bytes(f.capacity_bytes),
-               f.verdict == FitVerdict::cannot_fit ? "CANNOT-FIT" : std::string(name(f.verdict)),
-               o.time ? ">~" + human_time_us(o.time->us) : ">-", f.fits_with});
+               f.verdict == fit::FitVerdict::cannot_fit ? "CANNOT-FIT" : std::string(name(f.verdict)),
+               o.time ? ">~" + human_time_us(o.time->us) : ">-", fits_with(f)});
   }
   return table.text();
 }
@@ -225,7 +231,7 @@ int fit_command(const CommandLine& line) {
     const std::vector<Outcome> rows(outcomes.begin() + static_cast<int64_t>(i * targets.size()),
                                     outcomes.begin() + static_cast<int64_t>((i + 1) * targets.size()));
     out += printable(subjects[i].name) + "   " + printable(subjects[i].headline) + "\n" + fit_summary(rows);
-    for (const Outcome& o : rows) cannot += o.fit && o.fit->verdict == FitVerdict::cannot_fit;
+    for (const Outcome& o : rows) cannot += o.fit && o.fit->verdict == fit::FitVerdict::cannot_fit;
   }
   WriterOptions findings_only = line.writer;
   findings_only.quiet = true;

@@ -27,7 +27,7 @@ std::vector<const SweepRow*> ranked(const Sweep& sweep) {
   std::vector<const SweepRow*> rows;
   for (const SweepRow& r : sweep.rows) rows.push_back(&r);
   const auto rank = [](const SweepRow& r) {
-    return !r.refused.empty() ? 3 : r.fit == FitVerdict::cannot_fit ? 2 : r.has_errors ? 1 : 0;
+    return !r.refused.empty() ? 3 : r.fit == fit::FitVerdict::cannot_fit ? 2 : r.has_errors ? 1 : 0;
   };
   std::ranges::stable_sort(rows, [&](const SweepRow* a, const SweepRow* b) {
     return std::tuple(rank(*a), a->time_us, a->hbm_bytes, a->need_bytes) <
@@ -71,7 +71,7 @@ std::string table_text(const Sweep& sweep, const CommandLine& line, bool has_tar
     cells.push_back(r->time_us > 0 ? ">~" + human_time_us(r->time_us) : ">-");
     cells.push_back(r->bound);
     std::string verdict = verdict_of(*r);
-    if (r->fit == FitVerdict::cannot_fit) verdict += " (" + human_bytes(r->need_bytes - r->limit_bytes) + " over)";
+    if (r->fit == fit::FitVerdict::cannot_fit) verdict += " (" + human_bytes(r->need_bytes - r->limit_bytes) + " over)";
     if (!r->ran.empty()) verdict += ", ran " + r->ran;
     if (r == fastest && r->time_us > 0) verdict += "   <- fastest";
     if (r == least) verdict += "   <- least VMEM";

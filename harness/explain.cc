@@ -119,7 +119,7 @@ std::string wrapped(std::string_view text) {
     out.append(text.substr(0, space)).append("\n");
     text.remove_prefix(space + 1);
   }
-  return out.append(text).append("\n");
+  return out.append(text);
 }
 
 }  // namespace
@@ -134,8 +134,8 @@ std::string explanation(Kind kind) {
   const KindInfo& k = info(kind);
   std::string out = std::string(k.name) + " (" + std::string(name(k.severity)) + "): " + std::string(k.summary) + "\n";
   out += "\nWhy\n" + indented(wrapped(k.why));
-  out += "What to do\n" + indented(wrapped(k.fix));
-  out += "Example (wrong lines are marked <-)\n" + indented(example(kind));
+  out += "\nWhat to do\n" + indented(wrapped(k.fix));
+  out += "\nExample (wrong lines are marked <-)\n" + indented(example(kind));
   if (k.stops_run) out += "\nThe run stops here: what follows would rest on invented values.\n";
   return out;
 }

@@ -50,20 +50,22 @@ Json finding(const Finding& f) {
           {"repeats", f.repeats}};
 }
 
-Json fit(const FitOutcome& f, const std::optional<TimeOutcome>& time) {
+Json memory(const fit::MemoryUse& m) { return {{"used_bytes", m.used_bytes}, {"capacity_bytes", m.capacity_bytes}}; }
+
+Json fit_object(const fit::VmemReport& f, const std::optional<TimeOutcome>& time) {
   Json rows = Json::array();
-  for (const FitRow& r : f.rows)
+  for (const fit::VmemRow& r : f.rows)
     rows.push_back({{"name", r.name},
-                    {"category", r.category},
+                    {"kind", name(r.kind)},
                     {"block", dims(r.block)},
                     {"dtype", name(r.dtype)},
                     {"tile", r.tile},
                     {"unpadded_bytes", r.unpadded_bytes},
-                    {"buffer_bytes", r.buffer_bytes},
+                    {"padded_bytes", r.padded_bytes},
                     {"buffers", r.buffers},
                     {"reason", r.reason},
                     {"total_bytes", r.total_bytes},
-                    {"detail", r.detail}});
+                    {"share", number(r.share)}});
   Json out = {{"verdict", name(f.verdict)},
               {"need_bytes", f.need_bytes},
               {"need_min_bytes", f.need_min_bytes},
@@ -73,11 +75,9 @@ Json fit(const FitOutcome& f, const std::optional<TimeOutcome>& time) {
               {"limit_bytes", f.limit_bytes},
               {"limit_source", f.limit_source},
               {"capacity_bytes", f.capacity_bytes},
-              {"smem_bytes", f.smem_bytes},
-              {"smem_limit_bytes", f.smem_limit_bytes},
-              {"semaphore_bytes", f.semaphore_bytes},
-              {"semaphore_limit_bytes", f.semaphore_limit_bytes},
-              {"fits_with", f.fits_with},
+              {"sufficient_limit_bytes", f.sufficient_limit_bytes ? Json(*f.sufficient_limit_bytes) : Json(nullptr)},
+              {"smem", memory(f.smem)},
+              {"semaphores", memory(f.semaphores)},
               {"advice", f.advice}};
   if (time) out["modelled_cycles"] = number(time->cycles);
   out["rows"] = std::move(rows);
@@ -190,7 +190,7 @@ Json outcome(const Outcome& o, Severity threshold) {
   out["incomplete"] = r.incomplete;
   out["warnings"] = o.warnings;
   out["suppressed"] = o.suppressed;
-  if (o.fit) out["fit"] = fit(*o.fit, o.time);
+  if (o.fit) out["fit"] = fit_object(*o.fit, o.time);
   if (o.time) out["time"] = time(*o.time);
   if (!o.results.empty()) {
     out["comparisons"] = Json::array();

@@ -4,18 +4,6 @@
 
 namespace tilecheck {
 
-std::string_view name(FitVerdict verdict) {
-  switch (verdict) {
-    case FitVerdict::fits:
-      return "fits";
-    case FitVerdict::thin:
-      return "thin";
-    case FitVerdict::cannot_fit:
-      return "cannot-fit";
-  }
-  return "";
-}
-
 Verdict Outcome::verdict(Severity threshold) const {
   if (!error.empty()) return Verdict::error;
   return report.verdict(threshold);

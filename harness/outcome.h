@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/compare.h"
+#include "sim/fit/vmem_report.h"
 #include "sim/machine/launch.h"
 #include "sim/report/report.h"
 
@@ -27,38 +28,6 @@ struct ResultOutcome {
   bool failed() const { return comparison && !comparison->pass(); }
 };
 
-struct FitRow {
-  std::string name;      // "k, v" is two rows here
-  std::string category;  // "block", "scratch", "scoped", "spills", "internal"
-  Shape block;
-  DType dtype{};
-  std::string tile;            // "(8,128)"
-  int64_t unpadded_bytes = 0;  // of one buffer
-  int64_t buffer_bytes = 0;    // of one buffer, padded to tiles
-  int buffers = 1;
-  std::string reason;  // why that many: "index map uses i1"
-  int64_t total_bytes = 0;
-  std::string detail;  // spills: "210 vregs (range 150..290)"
-};
-
-enum class FitVerdict : uint8_t { fits, thin, cannot_fit };
-std::string_view name(FitVerdict verdict);  // "cannot-fit"
-
-struct FitOutcome {
-  FitVerdict verdict = FitVerdict::fits;
-  int64_t need_bytes = 0, need_min_bytes = 0, need_max_bytes = 0;
-  int64_t block_bytes = 0;     // windows and scratch: exact
-  int64_t spill_bytes = 0;     // estimate
-  int64_t limit_bytes = 0;     // in force
-  std::string limit_source;    // "default of v5e", "the kernel's vmem_limit_bytes", "--vmem-limit"
-  int64_t capacity_bytes = 0;  // the largest limit this target allows
-  int64_t smem_bytes = 0, smem_limit_bytes = 0;
-  int64_t semaphore_bytes = 0, semaphore_limit_bytes = 0;
-  std::vector<FitRow> rows;
-  std::string fits_with;            // "vmem_limit_bytes >= 19054592", "smaller blocks only"; empty when it fits
-  std::vector<std::string> advice;  // which block to shrink, what padding costs, ...
-};
-
 struct TimeOutcome {
   double cycles = 0;
   double us = 0;
@@ -75,7 +44,7 @@ struct Outcome {
   Report report;         // findings of comparison, fit and compile rules are in it too
   bool ran = false;      // executed (fit alone does not)
   std::vector<ResultOutcome> results;
-  std::optional<FitOutcome> fit;
+  std::optional<fit::VmemReport> fit;
   std::optional<TimeOutcome> time;
   std::vector<StepRecord> steps;
   std::vector<std::string> window_names;  // inputs, then outputs: what StepRecord counts

@@ -10,7 +10,9 @@
 namespace tilecheck {
 namespace {
 
-bool is_candidate(const SweepRow& r) { return r.refused.empty() && r.fit != FitVerdict::cannot_fit && !r.has_errors; }
+bool is_candidate(const SweepRow& r) {
+  return r.refused.empty() && r.fit != fit::FitVerdict::cannot_fit && !r.has_errors;
+}
 
 bool dominates(const SweepRow& a, const SweepRow& b) {
   if (a.need_bytes > b.need_bytes || a.hbm_bytes > b.hbm_bytes || a.time_us > b.time_us) return false;
@@ -34,19 +36,19 @@ std::vector<std::vector<std::string>> all_rows(const std::vector<std::vector<std
 
 void fill_row(SweepRow& row, const Subject& subject, const CommandLine& line, const Target& target) {
   const Outcome o = fit_subject(subject, {&target, line.vmem_limit_bytes});
-  row.fit = o.fit ? o.fit->verdict : FitVerdict::thin;
+  row.fit = o.fit ? o.fit->verdict : fit::FitVerdict::thin;
   if (o.fit) {
     row.need_bytes = o.fit->need_bytes;
-    row.limit_bytes = o.fit->limit_bytes;
-    row.is_exact = o.fit->need_min_bytes == o.fit->need_max_bytes;
+    row.limit_bytes = std::min(o.fit->limit_bytes, o.fit->capacity_bytes);
+    row.is_exact = o.fit->spill_max_bytes == 0;
   }
   if (o.time) {
     row.time_us = o.time->us;
     row.bound = o.time->bound;
   }
   for (const WindowCounters& w : o.report.counters.windows) row.hbm_bytes += w.moved_bytes;
-  row.has_errors = row.fit != FitVerdict::cannot_fit && o.report.count(Severity::error) > 0;
-  if (!line.run_rows || row.fit == FitVerdict::cannot_fit || row.has_errors) return;
+  row.has_errors = row.fit != fit::FitVerdict::cannot_fit && o.report.count(Severity::error) > 0;
+  if (!line.run_rows || row.fit == fit::FitVerdict::cannot_fit || row.has_errors) return;
   RunOptions options = line.run;
   options.launch.target = &target;
   options.analyse_fit = false;
@@ -107,7 +109,7 @@ Sweep sweep_kernel(const KernelChoice& choice, const CommandLine& line, std::spa
       } catch (const Incomplete& e) {
         row.refused = std::string("not modelled: ") + e.what();
       }
-      sweep.pruned += row.refused.empty() && row.fit == FitVerdict::cannot_fit;
+      sweep.pruned += row.refused.empty() && row.fit == fit::FitVerdict::cannot_fit;
       sweep.rows.push_back(std::move(row));
       progress(++done, count);
     }

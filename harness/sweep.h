@@ -16,7 +16,7 @@ struct SweepRow {
   std::vector<std::string> values;  // of the swept parameters
   std::string target;
   std::string refused;  // why these values do not go together; nothing else is set then
-  FitVerdict fit = FitVerdict::fits;
+  fit::FitVerdict fit = fit::FitVerdict::fits;
   int64_t need_bytes = 0, limit_bytes = 0;
   bool is_exact = true;  // the need has no range
   int64_t hbm_bytes = 0;

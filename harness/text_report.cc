@@ -118,7 +118,9 @@ std::string text_report(const Outcome& o, const WriterOptions& options) {
   std::string out;
   if (!options.quiet) {
     out += headline(o, paint) + grid_line(o);
-    if (o.fit) out += fit_text(*o.fit, options.verbose);
+    if (o.fit) out += fit::vmem_text(*o.fit);
+    if (o.fit && (options.verbose || o.fit->verdict != fit::FitVerdict::fits))
+      for (const std::string& advice : o.fit->advice) out += "  = help: " + advice + "\n";
     out += traffic_text(o.report.counters);
     if (o.time) out += time_line(*o.time);
     for (const ResultOutcome& r : o.results) {

@@ -1,85 +1,10 @@
-// The tables of a text report: VMEM need, HBM traffic, the step log.
+// The tables of a text report: HBM traffic, the step log.
 #include <algorithm>
 
 #include "harness/format.h"
 #include "harness/writers.h"
 
 namespace tilecheck {
-namespace {
-
-// Rows that differ by name alone are shown as one: "k, v ... 2x256 KiB".
-struct FitGroup {
-  FitRow row;
-  int count = 1;
-};
-
-std::vector<FitGroup> grouped(const std::vector<FitRow>& rows) {
-  std::vector<FitGroup> groups;
-  for (const FitRow& r : rows) {
-    const auto same = std::ranges::find_if(groups, [&](const FitGroup& g) {
-      return g.row.category == r.category && g.row.block == r.block && g.row.dtype == r.dtype &&
-             g.row.buffers == r.buffers && g.row.reason == r.reason && g.row.total_bytes == r.total_bytes &&
-             g.row.detail == r.detail;
-    });
-    if (same == groups.end()) {
-      groups.push_back({r});
-    } else {
-      same->row.name += ", " + r.name;
-      ++same->count;
-    }
-  }
-  return groups;
-}
-
-std::string share_text(int64_t bytes, int64_t of) {
-  return of > 0 ? ">" + percent(static_cast<double>(bytes) / static_cast<double>(of)) : "";
-}
-
-}  // namespace
-
-std::string fit_text(const FitOutcome& fit, bool verbose) {
-  Table table("  ");
-  table.row({"VMEM", "block", "tile", ">bytes", "x buffers", ">total", ">share"});
-  for (const FitGroup& g : grouped(fit.rows)) {
-    const FitRow& r = g.row;
-    const std::string total = (g.count > 1 ? std::to_string(g.count) + "x" : "") + human_bytes(r.total_bytes);
-    if (r.category == "spills" || r.category == "internal") {
-      table.row(
-          {printable(r.name), r.detail, "", "", "", ">~" + total, share_text(r.total_bytes * g.count, fit.need_bytes)});
-      continue;
-    }
-    std::string block = (r.block.empty() ? "scalar" : to_string(r.block)) + " " + std::string(name(r.dtype));
-    std::string bytes = human_bytes(r.buffer_bytes);
-    if (verbose && r.unpadded_bytes != r.buffer_bytes) bytes += " (" + human_bytes(r.unpadded_bytes) + " unpadded)";
-    table.row({printable(r.name), block, r.tile, ">" + bytes, "x" + std::to_string(r.buffers) + " " + r.reason,
-               ">" + total, share_text(r.total_bytes * g.count, fit.need_bytes)});
-  }
-  std::string out = fit.rows.empty() ? "" : table.text();
-  const bool is_exact = fit.need_min_bytes == fit.need_max_bytes;
-  std::string need = "  need " + std::string(is_exact ? "" : "~") + human_bytes(fit.need_bytes);
-  if (!is_exact) need += " (" + human_bytes(fit.need_min_bytes) + ".." + human_bytes(fit.need_max_bytes) + ")";
-  need += " of " + human_bytes(fit.limit_bytes) + " (" + fit.limit_source + ")   ";
-  const double share =
-      fit.limit_bytes > 0 ? static_cast<double>(fit.need_bytes) / static_cast<double>(fit.limit_bytes) : 0;
-  switch (fit.verdict) {
-    case FitVerdict::fits:
-      need += "FITS";
-      break;
-    case FitVerdict::thin:
-      need += "THIN";
-      break;
-    case FitVerdict::cannot_fit:
-      need += "CANNOT FIT";
-      break;
-  }
-  out += need + " (" + percent(share) + ")\n";
-  if (fit.smem_bytes > 0)
-    out += "  SMEM " + human_bytes(fit.smem_bytes) + " of " + human_bytes(fit.smem_limit_bytes) + "\n";
-  if (!fit.fits_with.empty()) out += "  fits with " + fit.fits_with + "\n";
-  for (const std::string& advice : fit.advice) out += "  = help: " + advice + "\n";
-  return out;
-}
-
 std::string traffic_text(const Counters& counters) {
   struct Group {
     const WindowCounters* first;

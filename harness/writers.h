@@ -41,8 +41,6 @@ std::string write_report(OutputFormat format, std::span<const Outcome> outcomes,
 
 // "clean  0 errors, 0 warnings"
 std::string verdict_text(const Outcome& outcome, const WriterOptions& options);
-// Table of what needs VMEM and whether it fits.
-std::string fit_text(const FitOutcome& fit, bool verbose);
 std::string traffic_text(const Counters& counters);
 
 inline constexpr const char* kVersion = "0.1.0";
