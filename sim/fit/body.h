@@ -70,7 +70,8 @@ enum class OpKind : uint8_t {
   branch,      // in[0] condition; blocks[0] then, blocks[1] (may be absent) else; out = what they yield
   scope,       // run_scoped: blocks[0]; its allocs die at its end; out = what it yields
   // Other.
-  marker,  // trace_start, assume_multiple and the like: no cost; out[0], if any, equals in[0]
+  marker,  // trace_start, assume_multiple and the like: no cost; out[0], if any, equals in[0]. assume_multiple:
+           // `number`
   opaque,  // anything else; `name` says what
 };
 
@@ -117,7 +118,7 @@ struct Op {
   std::vector<Offset> starts;  // memory operations and slice: one per dimension of the Ref (or of in[0])
   Dims extent, strides;        // elements touched per dimension; strides empty: all 1
   MatmulDims matmul;
-  double number = 0;         // constant
+  double number = 0;         // constant; marker: the promised divisor, 0 for none
   bool is_splat = false;     // constant
   bool is_dead = false;      // load without users
   bool has_mask = false;     // load, store

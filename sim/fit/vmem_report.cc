@@ -156,7 +156,8 @@ class Reporter {
         r.largest_allocation_bytes = std::max(r.largest_allocation_bytes, row.total_bytes);
     }
     r.smem.capacity_bytes = target_[FigureId::smem_bytes] - target_[FigureId::smem_reserved_bytes];
-    r.semaphores.capacity_bytes = target_[FigureId::semaphore_memory_bytes];
+    r.semaphores.capacity_bytes =
+        target_[FigureId::semaphore_memory_bytes] - target_[FigureId::semaphore_reserved_bytes];
   }
 
   void judge() {

@@ -283,6 +283,9 @@ class Converter {
       case OpKind::matmul:
         matmul(op, out);
         break;
+      case OpKind::marker:
+        if (op.code == OpCode::tpu_assume_multiple) out.number = static_cast<double>(op.int_or(AttrName::multiple, 1));
+        break;
       case OpKind::elementwise:
         if (op.code == OpCode::tpu_reciprocal && op.bool_or(AttrName::approx, false))
           out.fn = fit::Fn::approx_reciprocal;

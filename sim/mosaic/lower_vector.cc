@@ -231,6 +231,10 @@ bool lower_vector(LowerContext& context, const Op& op, Instr& instr) {
       const std::optional<Precision> p = precision(op);
       if (!dims) not_modelled(context, op, "with these dimension numbers");
       if (!p) not_modelled(context, op, "with this precision");
+      const bool is_float = is_floating(context.function.type_of(op.result()).dtype);
+      for (ValueId v : op.operands.first(2))
+        if (is_floating(context.function.type_of(v).dtype) != is_float)
+          not_modelled(context, op, "of floats with integers");
       call.dot = *dims;
       call.precision = *p;
       return true;

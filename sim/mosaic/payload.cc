@@ -47,7 +47,12 @@ std::shared_ptr<const Payload> Payload::make(KernelModule kernel) {
   return std::shared_ptr<const Payload>(new Payload(std::move(kernel)));
 }
 
-Payload::Payload(KernelModule kernel) : kernel_(std::move(kernel)), program_(compile(kernel_.module, *kernel_.main)) {
+Payload::Payload(KernelModule kernel) : kernel_(std::move(kernel)) {
+  try {
+    program_ = compile(kernel_.module, *kernel_.main);
+  } catch (const Incomplete& e) {
+    not_modelled_ = e.what();  // the spec, need and time of the kernel can be told all the same
+  }
   for (const WindowParams& w : kernel_.windows)
     transforms_.push_back(w.transform ? std::shared_ptr<const Program>(compile(kernel_.module, *w.transform))
                                       : nullptr);
@@ -130,6 +135,7 @@ KernelSpec Payload::spec(std::span<const int64_t> bounds) const {
 }
 
 Body Payload::body() const {
+  if (!program_) throw Incomplete(not_modelled_);
   return [self = shared_from_this()](Core& core, std::span<const Ref> refs) {
     const Program& program = *self->program_;
     std::shared_ptr<void>& state = core.body_state();

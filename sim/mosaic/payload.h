@@ -12,14 +12,15 @@ namespace tilecheck::mosaic {
 
 class Payload : public std::enable_shared_from_this<Payload> {
  public:
-  // Compiles body and index maps; throws Incomplete for an operation that is not modelled.
+  // Compiles body and index maps. An index map with an operation that is not modelled throws Incomplete here, a body
+  // with one when it is asked for.
   static std::shared_ptr<const Payload> make(KernelModule kernel);
 
   const KernelModule& kernel() const { return kernel_; }
   // `bounds`: the dynamic grid bounds in order; without them, dynamic extents are fit::kDynamicGrid. A bound below zero
   // is zero (machine-rules 7).
   KernelSpec spec(std::span<const int64_t> bounds = {}) const;
-  Body body() const;
+  Body body() const;  // throws Incomplete
 
   // One device's operands of the custom call -> dynamic bounds and launch arguments. Arrays change their type where the
   // kernel sees another one of the same width (unsigned as signless, bool as i32). InputError for arrays that do not
@@ -34,7 +35,8 @@ class Payload : public std::enable_shared_from_this<Payload> {
   Window window(int i) const;
 
   KernelModule kernel_;
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<Program> program_;  // null: the body holds what is not modelled
+  std::string not_modelled_;
   std::vector<std::shared_ptr<const Program>> transforms_;  // per window; null: none
 };
 

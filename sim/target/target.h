@@ -25,6 +25,7 @@ enum class FigureId : uint8_t {
   smem_reserved_bytes,     // of smem_bytes, kept by the compiler
   semaphore_memory_bytes,  // "sflag"
   semaphore_bytes,         // of one semaphore
+  semaphore_reserved_bytes,  // of semaphore_memory_bytes, kept by the compiler
   lanes,
   sublanes,
   vector_registers,
