@@ -1,3 +1,4 @@
+// Rules over a body's operations: accesses, copies, semaphores, and the forms of vector operations.
 #include <algorithm>
 #include <numeric>
 

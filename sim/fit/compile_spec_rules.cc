@@ -1,3 +1,4 @@
+// Rules over a spec: windows and their blocks, scratch, grid, aliases.
 #include <algorithm>
 #include <numeric>
 #include <optional>

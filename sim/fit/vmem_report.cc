@@ -47,6 +47,8 @@ class Reporter {
     row.buffers = slots.slots;
     row.reason = slots.reason;
     row.total_bytes = window_bytes(slots.slots, row.padded_bytes, is_input, target_);
+    // The pipeline waits for each slot on a semaphore of its own. A kernel that needs no other has room for them.
+    if (slots.slots > 1) pipeline_semaphores_ += slots.slots;
     if (w.space == Space::smem) {
       report_.smem.used_bytes = add(report_.smem.used_bytes, row.total_bytes);
       return;
@@ -156,6 +158,8 @@ class Reporter {
         r.largest_allocation_bytes = std::max(r.largest_allocation_bytes, row.total_bytes);
     }
     r.smem.capacity_bytes = target_[FigureId::smem_bytes] - target_[FigureId::smem_reserved_bytes];
+    if (r.semaphores.used_bytes > 0)
+      r.semaphores.used_bytes = add(r.semaphores.used_bytes, pipeline_semaphores_ * target_[FigureId::semaphore_bytes]);
     r.semaphores.capacity_bytes =
         target_[FigureId::semaphore_memory_bytes] - target_[FigureId::semaphore_reserved_bytes];
   }
@@ -189,6 +193,7 @@ class Reporter {
   const VmemOptions& options_;
   std::vector<Survival> survival_;
   VmemReport report_;
+  int64_t pipeline_semaphores_ = 0;
 };
 
 }  // namespace

@@ -22,9 +22,9 @@ enum class FigureId : uint8_t {
   vmem_usable_bytes,         // the largest need that compiles, whatever vmem_limit_bytes says
   vmem_default_limit_bytes,  // scoped VMEM limit of a kernel that sets none
   smem_bytes,
-  smem_reserved_bytes,     // of smem_bytes, kept by the compiler
-  semaphore_memory_bytes,  // "sflag"
-  semaphore_bytes,         // of one semaphore
+  smem_reserved_bytes,       // of smem_bytes, kept by the compiler
+  semaphore_memory_bytes,    // "sflag"
+  semaphore_bytes,           // of one semaphore
   semaphore_reserved_bytes,  // of semaphore_memory_bytes, kept by the compiler
   lanes,
   sublanes,

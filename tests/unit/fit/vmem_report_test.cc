@@ -162,7 +162,7 @@ TEST(VmemReportTest, SmemAndSemaphoresHaveLimitsToo) {
       EXPECT_EQ(r.findings[0].kind, Kind::smem_overflow);
     }
   }
-  for (const auto& [count, overflows] : {std::pair<int64_t, bool>{512, false}, {513, true}}) {
+  for (const auto& [count, overflows] : {std::pair<int64_t, bool>{436, false}, {437, true}}) {
     KernelSpec spec = copy_spec(8);
     spec.scratch.push_back({"sem", DType::dma_semaphore, {count}, Space::semaphore});
     const VmemReport r = vmem_report(spec, nullptr, target);
