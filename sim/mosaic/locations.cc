@@ -12,12 +12,23 @@ bool is_jax_file(std::string_view file) {
   return file.find("/jax/_src/") != std::string_view::npos || file.find("/jaxlib/") != std::string_view::npos;
 }
 
+// JAX lowers equal operations once, as a function, and inlines it where they stand. The location of such an operation
+// is a call, whose callee is where the first of the equals stood; only its caller is true. JAX names that call "" or,
+// with full tracebacks, "swap/swap".
+bool names_cached_rule(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  if (slash == std::string_view::npos) return name.empty();
+  const std::string_view last = name.substr(slash + 1), before = name.substr(0, slash);
+  return before == last || before.ends_with("/" + std::string(last));
+}
+
 }  // namespace
 
 std::vector<Frame> frames(const Module& module, LocId loc) {
   struct Item {
     LocId loc;
     std::string_view function;
+    bool cached_rule = false;
   };
   std::vector<Frame> out;
   std::vector<Item> stack{{loc, {}}};
@@ -38,11 +49,11 @@ std::vector<Frame> frames(const Module& module, LocId loc) {
         break;
       }
       case LocNode::Kind::name:
-        stack.push_back({node.child, node.text});
+        stack.push_back({node.child, node.text, names_cached_rule(node.text)});
         break;
       case LocNode::Kind::callsite:
         stack.push_back({node.caller, {}});
-        stack.push_back({node.child, item.function});
+        if (!item.cached_rule) stack.push_back({node.child, item.function});
         break;
       case LocNode::Kind::fused:
         stack.push_back({node.child, item.function});

@@ -11,36 +11,6 @@
 namespace tilecheck {
 namespace {
 
-// ---- narrow floats and f32
-
-template <DType kType>
-void widen(const void* from, float* to, int64_t n) {
-  if constexpr (kType == DType::bf16) {
-    const uint16_t* p = static_cast<const uint16_t*>(from);
-    for (int64_t i = 0; i < n; ++i) to[i] = bf16_to_f32(p[i]);
-  } else if constexpr (kType == DType::f16) {
-    const uint16_t* p = static_cast<const uint16_t*>(from);
-    for (int64_t i = 0; i < n; ++i) to[i] = f16_to_f32(p[i]);
-  } else {
-    const uint8_t* p = static_cast<const uint8_t*>(from);
-    for (int64_t i = 0; i < n; ++i) to[i] = small_float_to_f32(kType, p[i]);
-  }
-}
-
-template <DType kType>
-void narrow(const float* from, void* to, int64_t n) {
-  if constexpr (kType == DType::bf16) {
-    uint16_t* p = static_cast<uint16_t*>(to);
-    for (int64_t i = 0; i < n; ++i) p[i] = f32_to_bf16(from[i]);
-  } else if constexpr (kType == DType::f16) {
-    uint16_t* p = static_cast<uint16_t*>(to);
-    for (int64_t i = 0; i < n; ++i) p[i] = f32_to_f16(from[i]);
-  } else {
-    uint8_t* p = static_cast<uint8_t*>(to);
-    for (int64_t i = 0; i < n; ++i) p[i] = f32_to_small_float(kType, from[i]);
-  }
-}
-
 // ---- All pairs: an element is read into a middle type (f32, f64 or a 64-bit integer) that loses nothing, and written
 // from there with one rounding or wrap.
 
@@ -108,7 +78,7 @@ void read_float(const void* from, void* to, int64_t n) {
   else if constexpr (kFrom == DType::f32)
     same<float>(from, to, n);
   else
-    widen<kFrom>(from, static_cast<float*>(to), n);
+    widen_fn(kFrom)(from, static_cast<float*>(to), n);
 }
 
 template <DType kTo>
@@ -118,7 +88,7 @@ void write_from_f32(const void* from, void* to, int64_t n) {
   else if constexpr (kTo == DType::f32)
     same<float>(from, to, n);
   else
-    narrow<kTo>(static_cast<const float*>(from), to, n);
+    narrow_fn(kTo)(static_cast<const float*>(from), to, n);
 }
 
 template <DType kTo>
@@ -258,6 +228,22 @@ void direct(const StripArgs& args, F f) {
   for (int64_t i = 0; i < args.n; ++i) out[i] = f(in[i]);
 }
 
+template <DType kType>
+void widen_strip(const StripArgs& args) {
+  const bool splat = args.splat_mask & 1;
+  float* out = static_cast<float*>(args.out);
+  if (args.n > 0) widen_fn(kType)(args.operands[0], out, splat ? 1 : args.n);
+  if (splat && args.n > 1) std::fill_n(out + 1, args.n - 1, out[0]);
+}
+
+template <DType kType>
+void narrow_strip(const StripArgs& args) {
+  const bool splat = args.splat_mask & 1;
+  uint16_t* out = static_cast<uint16_t*>(args.out);
+  if (args.n > 0) narrow_fn(kType)(static_cast<const float*>(args.operands[0]), out, splat ? 1 : args.n);
+  if (splat && args.n > 1) std::fill_n(out + 1, args.n - 1, out[0]);
+}
+
 struct DirectPair {
   OpId op;
   DType from, to;  // integers: the signless type
@@ -265,8 +251,10 @@ struct DirectPair {
 };
 
 constexpr DirectPair kDirect[] = {
-    {OpId::extf, DType::bf16, DType::f32, [](const StripArgs& a) { direct<uint16_t, float>(a, &bf16_to_f32); }},
-    {OpId::truncf, DType::f32, DType::bf16, [](const StripArgs& a) { direct<float, uint16_t>(a, &f32_to_bf16); }},
+    {OpId::extf, DType::bf16, DType::f32, &widen_strip<DType::bf16>},
+    {OpId::extf, DType::f16, DType::f32, &widen_strip<DType::f16>},
+    {OpId::truncf, DType::f32, DType::bf16, &narrow_strip<DType::bf16>},
+    {OpId::truncf, DType::f32, DType::f16, &narrow_strip<DType::f16>},
     {OpId::sitofp, DType::i32, DType::f32,
      [](const StripArgs& a) { direct<int32_t, float>(a, [](int32_t x) { return static_cast<float>(x); }); }},
     {OpId::sitofp, DType::i8, DType::f32,
@@ -367,18 +355,6 @@ StripFn bitcast_strip(DType from, DType to) {
 }
 
 }  // namespace
-
-WidenFn widen_fn(DType dtype) {
-  WidenFn found = nullptr;
-  visit_dtype(NarrowFloats{}, dtype, [&]<DType kType>() -> StripFn { return found = &widen<kType>, nullptr; });
-  return found;
-}
-
-NarrowFn narrow_fn(DType dtype) {
-  NarrowFn found = nullptr;
-  visit_dtype(NarrowFloats{}, dtype, [&]<DType kType>() -> StripFn { return found = &narrow<kType>, nullptr; });
-  return found;
-}
 
 StripFn convert_strip(OpId op, DType from, DType to) {
   if (const StripFn fn = direct_pair(op, from, to)) return fn;

@@ -95,7 +95,6 @@ Tile run_elementwise(OpContext& context, const OpCall& call, std::span<Tile> ope
   if (std::all_of(sources.begin(), sources.end(), [](const Source& s) { return s.walk == Source::one; })) {
     const void* pointers[kMaxOperands];
     for (size_t k = 0; k < operands.size(); ++k) pointers[k] = sources[k].data;
-    Tile tile = Tile::splat_bits(context, result.dtype, result.shape, 0);
     uint64_t element = 0;
     fn({pointers, (1u << operands.size()) - 1, &element, 1, &call});
     return Tile::splat_bits(context, result.dtype, result.shape, load_bits(out_repr, &element));

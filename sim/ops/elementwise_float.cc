@@ -1,5 +1,5 @@
-// Float operations on f32 and f64 elements, and on the narrow types through f32 with one rounding. The transcendental
-// functions here serve f64; those of f32 are math.cc's.
+// Float operations on f32 and f64 elements, and on the narrow types through f32 with one rounding. Sums, products, max
+// and min are arithmetic.cc's, the transcendental functions of f32 math.cc's; libm's serve f64.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,26 +10,6 @@
 
 namespace tilecheck {
 namespace {
-
-template <class T>
-using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-
-// Larger and smaller as IEEE 754-2019 maximum and minimum: NaN wins, -0 < +0.
-template <class T>
-T maximum_of(T a, T b) {
-  if (std::isnan(a)) return a;
-  if (std::isnan(b)) return b;
-  if (a == b) return std::bit_cast<T>(std::bit_cast<BitsOf<T>>(a) & std::bit_cast<BitsOf<T>>(b));
-  return a > b ? a : b;
-}
-
-template <class T>
-T minimum_of(T a, T b) {
-  if (std::isnan(a)) return a;
-  if (std::isnan(b)) return b;
-  if (a == b) return std::bit_cast<T>(std::bit_cast<BitsOf<T>>(a) | std::bit_cast<BitsOf<T>>(b));
-  return a < b ? a : b;
-}
 
 template <OpId kOp, class T>
 T unary(T x) {
@@ -65,22 +45,14 @@ T unary(T x) {
 
 template <OpId kOp, class T>
 T binary(T a, T b) {
-  if constexpr (kOp == OpId::addf) return a + b;
-  if constexpr (kOp == OpId::subf) return a - b;
-  if constexpr (kOp == OpId::mulf) return a * b;
-  if constexpr (kOp == OpId::divf) return a / b;
   if constexpr (kOp == OpId::remf) return std::fmod(a, b);
-  if constexpr (kOp == OpId::maximumf) return maximum_of(a, b);
-  if constexpr (kOp == OpId::minimumf) return minimum_of(a, b);
-  if constexpr (kOp == OpId::maxnumf) return std::isnan(a) ? b : std::isnan(b) ? a : maximum_of(a, b);
-  if constexpr (kOp == OpId::minnumf) return std::isnan(a) ? b : std::isnan(b) ? a : minimum_of(a, b);
   if constexpr (kOp == OpId::powf) return std::pow(a, b);
   if constexpr (kOp == OpId::atan2) return std::atan2(a, b);
   if constexpr (kOp == OpId::copysign) return std::copysign(a, b);
 }
 
 constexpr bool is_binary(OpId op) {
-  return op <= OpId::minnumf || op == OpId::powf || op == OpId::atan2 || op == OpId::copysign;
+  return op == OpId::remf || op == OpId::powf || op == OpId::atan2 || op == OpId::copysign;
 }
 
 template <class T>
@@ -122,6 +94,9 @@ void wide_strip(const StripArgs& args) {
 constexpr int kFloatOps = static_cast<int>(OpId::is_weird) + 1;
 using Table = std::array<StripFn, kFloatOps>;
 
+// What arithmetic_strip() has.
+constexpr bool is_arithmetic(OpId op) { return op <= OpId::minnumf && op != OpId::remf; }
+
 // The f32 functions that math_strip() has.
 constexpr bool is_math(OpId op) {
   return (op >= OpId::exp && op <= OpId::logistic && op != OpId::sqrt && op != OpId::rsqrt) || op == OpId::powf ||
@@ -130,7 +105,7 @@ constexpr bool is_math(OpId op) {
 
 template <OpId kOp, class T>
 constexpr StripFn wide_entry() {
-  if constexpr (is_math(kOp) && sizeof(T) == 4)
+  if constexpr (is_arithmetic(kOp) || (is_math(kOp) && sizeof(T) == 4))
     return nullptr;
   else
     return &wide_strip<kOp, T>;
@@ -186,9 +161,8 @@ constexpr Table kNarrow = narrow_table<kType>(std::make_index_sequence<kFloatOps
 StripFn float_strip(OpId op, DType repr) {
   const size_t i = static_cast<size_t>(op);
   if (i >= kFloatOps) return nullptr;
-  if (repr == DType::f32) {
-    return is_math(op) ? math_strip(op) : kF32[i];
-  }
+  if (is_arithmetic(op) && !is_narrow_float(repr)) return arithmetic_strip(op, repr);
+  if (repr == DType::f32) return is_math(op) ? math_strip(op) : kF32[i];
   if (repr == DType::f64) return kF64[i];
   return visit_dtype(NarrowFloats{}, repr, [i]<DType kType>() { return kNarrow<kType>[i]; });
 }

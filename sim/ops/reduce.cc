@@ -1,10 +1,9 @@
 // Reductions. Along trailing axes a sum runs in kLanes lanes that a fixed tree joins at the end; along other axes each
 // result is one chain in index order. Neither depends on the vector width. Narrow floats are summed in f32 and rounded
 // once.
-#include <array>
-#include <bit>
+#include "sim/ops/reduce.h"
+
 #include <cassert>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -18,51 +17,25 @@
 namespace tilecheck {
 namespace {
 
-constexpr int kLanes = 16;
-
 template <OpId kOp, class T>
 struct Step {
   static T identity() {
     if constexpr (kOp == OpId::reduce_mul) return T{1};
-    if constexpr (kOp == OpId::reduce_max || kOp == OpId::reduce_maxu)
-      return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::min();
-    if constexpr (kOp == OpId::reduce_min || kOp == OpId::reduce_minu)
-      return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+    if constexpr (kOp == OpId::reduce_max || kOp == OpId::reduce_maxu) return std::numeric_limits<T>::min();
+    if constexpr (kOp == OpId::reduce_min || kOp == OpId::reduce_minu) return std::numeric_limits<T>::max();
     if constexpr (kOp == OpId::reduce_and) return static_cast<T>(-1);
     return T{0};
   }
   static T join(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-      if constexpr (kOp == OpId::reduce_add) return a + b;
-      if constexpr (kOp == OpId::reduce_mul) return a * b;
-      if constexpr (kOp == OpId::reduce_max) {
-        if (a != a) return a;
-        if (a == b) return std::bit_cast<T>(std::bit_cast<U>(a) & std::bit_cast<U>(b));
-        return a > b ? a : b;
-      }
-      if constexpr (kOp == OpId::reduce_min) {
-        if (a != a) return a;
-        if (a == b) return std::bit_cast<T>(std::bit_cast<U>(a) | std::bit_cast<U>(b));
-        return a < b ? a : b;
-      }
-    } else {
-      using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
-      if constexpr (kOp == OpId::reduce_add) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-      if constexpr (kOp == OpId::reduce_mul) return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
-      if constexpr (kOp == OpId::reduce_max || kOp == OpId::reduce_maxu) return a > b ? a : b;
-      if constexpr (kOp == OpId::reduce_min || kOp == OpId::reduce_minu) return a < b ? a : b;
-      if constexpr (kOp == OpId::reduce_and) return static_cast<T>(a & b);
-      if constexpr (kOp == OpId::reduce_or) return static_cast<T>(a | b);
-      if constexpr (kOp == OpId::reduce_xor) return static_cast<T>(a ^ b);
-    }
-    return a;
+    using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
+    if constexpr (kOp == OpId::reduce_add) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+    if constexpr (kOp == OpId::reduce_mul) return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+    if constexpr (kOp == OpId::reduce_max || kOp == OpId::reduce_maxu) return a > b ? a : b;
+    if constexpr (kOp == OpId::reduce_min || kOp == OpId::reduce_minu) return a < b ? a : b;
+    if constexpr (kOp == OpId::reduce_and) return static_cast<T>(a & b);
+    if constexpr (kOp == OpId::reduce_or) return static_cast<T>(a | b);
+    if constexpr (kOp == OpId::reduce_xor) return static_cast<T>(a ^ b);
   }
-};
-
-// Elements as [outer, reduced, inner]; out is [outer, inner].
-struct Extents {
-  int64_t outer, reduced, inner;
 };
 
 template <class S, class T>
@@ -97,16 +70,9 @@ void reduce(const void* from, void* to, const Extents& e) {
   }
 }
 
-using ReduceFn = void (*)(const void* from, void* to, const Extents& e);
-
 template <OpId kOp>
 ReduceFn reduce_fn(DType repr) {
   constexpr bool kUnsigned = kOp == OpId::reduce_maxu || kOp == OpId::reduce_minu;
-  constexpr bool kBits = kOp == OpId::reduce_and || kOp == OpId::reduce_or || kOp == OpId::reduce_xor;
-  if constexpr (!kUnsigned && !kBits) {
-    if (repr == DType::f32) return &reduce<kOp, float>;
-    if (repr == DType::f64) return &reduce<kOp, double>;
-  }
   switch (storage_bytes(repr)) {
     case 1:
       return &reduce<kOp, std::conditional_t<kUnsigned, uint8_t, int8_t>>;
@@ -120,6 +86,7 @@ ReduceFn reduce_fn(DType repr) {
 }
 
 ReduceFn reduce_fn(OpId op, DType repr) {
+  if (is_floating(repr)) return float_reduce(op, repr);
   switch (op) {
     case OpId::reduce_add:
       return reduce_fn<OpId::reduce_add>(repr);

@@ -168,42 +168,44 @@ Tile insert_slice(OpContext& context, const OpCall& call, const Tile& part, Tile
   return tile.reshaped(result.shape);
 }
 
+// 0, 1, 2, ... below n, as elements of `repr`.
+void count_up(DType repr, std::byte* to, int64_t n) {
+  if (repr == DType::i32 || repr == DType::u32)
+    return std::iota(reinterpret_cast<int32_t*>(to), reinterpret_cast<int32_t*>(to) + n, 0);
+  const int bytes = storage_bytes(repr);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t element = is_floating(repr) ? encode_element(repr, static_cast<double>(i)) : encode_int(repr, i);
+    std::memcpy(to + i * bytes, &element, static_cast<size_t>(bytes));
+  }
+}
+
 Tile iota(OpContext& context, const OpCall& call, const TypeAndShape& result) {
   const Shape& shape = result.shape;
   const DType repr = context.repr_of(result.dtype);
   const int bytes = storage_bytes(repr);
-  // Dimensions named in order, with nothing but extents of 1 between, count in one run.
+  // Dimensions named in order and next to each other count in one run.
   int64_t period = 1, inner = 1;
   bool run = true;
   for (int i = 0; i < call.dims.rank(); ++i) {
-    const int d = static_cast<int>(call.dims[i]);
-    period *= shape[d];
-    run = run && (i == 0 || call.dims[i - 1] == d - 1);
+    period *= shape[static_cast<int>(call.dims[i])];
+    run = run && (i == 0 || call.dims[i - 1] == call.dims[i] - 1);
   }
-  if (call.dims.empty() || period == 1) return Tile::splat(context, result.dtype, shape, 0);
-  const auto put = [&](std::byte* to, int64_t value) {
-    const uint64_t element =
-        is_floating(repr) ? encode_element(repr, static_cast<double>(value)) : encode_int(repr, value);
-    std::memcpy(to, &element, static_cast<size_t>(bytes));
-  };
+  if (period <= 1 || element_count(shape) == 0) return Tile::splat(context, result.dtype, shape, 0);
+  BlockPtr counts = context.pool->allocate(period * bytes);
+  count_up(repr, counts.data(), period);
   if (run) {
     for (int d = static_cast<int>(call.dims.back()) + 1; d < shape.rank(); ++d) inner *= shape[d];
-    BlockPtr block = context.pool->allocate(period * bytes);
-    for (int64_t i = 0; i < period; ++i) put(block.data() + i * bytes, i);
-    if (period == element_count(shape)) return TileParts::from_block(context, result.dtype, shape, std::move(block));
-    if (element_count(shape) == 0) return Tile::splat(context, result.dtype, shape, 0);
-    return TileParts::repeated(context, result.dtype, shape, std::move(block), inner, period);
+    if (period == element_count(shape)) return TileParts::from_block(context, result.dtype, shape, std::move(counts));
+    return TileParts::repeated(context, result.dtype, shape, std::move(counts), inner, period);
   }
   Tile tile = Tile::dense(context, result.dtype, shape);
-  const Dims strides = row_major_strides(shape);
-  for (int64_t i = 0; i < tile.size(); ++i) {
-    int64_t value = 0;
-    for (int64_t d : call.dims) {
-      const int dim = static_cast<int>(d);
-      value = value * shape[dim] + i / strides[dim] % shape[dim];
-    }
-    put(tile.writable_bytes() + i * bytes, value);
+  Dims steps = Dims::filled(shape.rank(), 0);
+  int64_t step = 1;
+  for (int i = call.dims.rank() - 1; i >= 0; --i) {
+    steps[static_cast<int>(call.dims[i])] = step;
+    step *= shape[static_cast<int>(call.dims[i])];
   }
+  move_elements(tile.writable_bytes(), row_major_strides(shape), counts.data(), steps, shape, bytes);
   return tile;
 }
 

@@ -11,10 +11,11 @@ namespace tilecheck {
 // Elements that a strip through another type holds on the stack.
 inline constexpr int64_t kChunk = 256;
 
-StripFn float_strip(OpId op, DType repr);    // addf .. is_weird
-StripFn math_strip(OpId op);                 // transcendental functions of f32; null for others
-StripFn int_strip(OpId op, DType repr);      // addi .. mului_high
-StripFn compare_strip(OpId op, DType repr);  // cmpf, cmpi
+StripFn float_strip(OpId op, DType repr);       // addf .. is_weird
+StripFn math_strip(OpId op);                    // transcendental functions of f32; null for others
+StripFn arithmetic_strip(OpId op, DType repr);  // addf .. minnumf of f32 and f64
+StripFn int_strip(OpId op, DType repr);         // addi .. mului_high
+StripFn compare_strip(OpId op, DType repr);     // cmpf, cmpi
 StripFn select_strip(DType repr);
 StripFn convert_strip(OpId op, DType operand, DType result);  // extf .. trunci, stochastic_convert, equal-width bitcast
 

@@ -21,7 +21,29 @@ Tile run(const OpCall& call, std::array<Tile, kCount> operands) {
   return apply(operands[0].context(), call, operands);
 }
 
-Tile unary(OpId op, Tile a) { return run<1>({.op = op}, {std::move(a)}); }
+// Calls without attributes, made once: they are large.
+const OpCall& plain_call(OpId op) {
+  static const std::array<OpCall, kOpCount> kCalls = [] {
+    std::array<OpCall, kOpCount> calls;
+    for (int i = 0; i < kOpCount; ++i) calls[static_cast<size_t>(i)].op = static_cast<OpId>(i);
+    return calls;
+  }();
+  return kCalls[static_cast<size_t>(op)];
+}
+
+const OpCall& compare_call(Predicate predicate) {
+  static const auto kCalls = [] {
+    std::array<OpCall, static_cast<size_t>(Predicate::iuge) + 1> calls;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      calls[i].predicate = static_cast<Predicate>(i);
+      calls[i].op = calls[i].predicate < Predicate::eq ? OpId::cmpf : OpId::cmpi;
+    }
+    return calls;
+  }();
+  return kCalls[static_cast<size_t>(predicate)];
+}
+
+Tile unary(OpId op, Tile a) { return run<1>(plain_call(op), {std::move(a)}); }
 
 // numpy's rules: trailing dimensions aligned, extents of 1 stretch. Rank-0 tiles stretch in the operation itself.
 Shape common_shape(OpId op, const Shape& a, const Shape& b) {
@@ -40,7 +62,7 @@ void stretch(Tile& tile, const Shape& shape) {
   if (tile.rank() > 0 && !(tile.shape() == shape)) tile = broadcast_to(std::move(tile), shape);
 }
 
-Tile binary(OpCall call, Tile a, Tile b) {
+Tile binary(const OpCall& call, Tile a, Tile b) {
   context_of(call.op, a);
   context_of(call.op, b);
   if (!(a.shape() == b.shape()) && a.rank() > 0 && b.rank() > 0) {
@@ -55,16 +77,15 @@ Tile binary(OpCall call, Tile a, Tile b) {
 Tile by_type(OpId for_float, OpId for_signed, OpId for_unsigned, Tile a, Tile b) {
   const DType dtype = a.dtype();
   const OpId op = is_floating(dtype) ? for_float : is_signed_int(dtype) ? for_signed : for_unsigned;
-  return binary({.op = op}, std::move(a), std::move(b));
+  return binary(plain_call(op), std::move(a), std::move(b));
 }
 
 Tile like(const Tile& tile, double value) { return Tile::scalar(tile.context(), tile.dtype(), value); }
 
 Tile compare(Predicate for_float, Predicate for_signed, Predicate for_unsigned, Tile a, Tile b) {
   const DType dtype = a.dtype();
-  if (is_floating(dtype)) return binary({.op = OpId::cmpf, .predicate = for_float}, std::move(a), std::move(b));
-  return binary({.op = OpId::cmpi, .predicate = is_signed_int(dtype) ? for_signed : for_unsigned}, std::move(a),
-                std::move(b));
+  const Predicate predicate = is_floating(dtype) ? for_float : is_signed_int(dtype) ? for_signed : for_unsigned;
+  return binary(compare_call(predicate), std::move(a), std::move(b));
 }
 
 // Axes may be negative, counted from the end.
@@ -99,16 +120,16 @@ Tile operator%(Tile a, Tile b) { return by_type(OpId::remf, OpId::remsi, OpId::r
 Tile operator-(Tile a) {
   if (is_floating(a.dtype())) return unary(OpId::negf, std::move(a));
   Tile zero = like(a, 0);
-  return binary({.op = OpId::subi}, std::move(zero), std::move(a));
+  return binary(plain_call(OpId::subi), std::move(zero), std::move(a));
 }
-Tile operator&(Tile a, Tile b) { return binary({.op = OpId::andi}, std::move(a), std::move(b)); }
-Tile operator|(Tile a, Tile b) { return binary({.op = OpId::ori}, std::move(a), std::move(b)); }
-Tile operator^(Tile a, Tile b) { return binary({.op = OpId::xori}, std::move(a), std::move(b)); }
+Tile operator&(Tile a, Tile b) { return binary(plain_call(OpId::andi), std::move(a), std::move(b)); }
+Tile operator|(Tile a, Tile b) { return binary(plain_call(OpId::ori), std::move(a), std::move(b)); }
+Tile operator^(Tile a, Tile b) { return binary(plain_call(OpId::xori), std::move(a), std::move(b)); }
 Tile operator~(Tile a) {
   Tile ones = Tile::scalar_int(context_of(OpId::xori, a), a.dtype(), -1);
-  return binary({.op = OpId::xori}, std::move(a), std::move(ones));
+  return binary(plain_call(OpId::xori), std::move(a), std::move(ones));
 }
-Tile operator<<(Tile a, Tile b) { return binary({.op = OpId::shli}, std::move(a), std::move(b)); }
+Tile operator<<(Tile a, Tile b) { return binary(plain_call(OpId::shli), std::move(a), std::move(b)); }
 Tile operator>>(Tile a, Tile b) { return by_type(OpId::shrsi, OpId::shrsi, OpId::shrui, std::move(a), std::move(b)); }
 
 Tile operator+(Tile a, double b) {
@@ -195,7 +216,7 @@ Tile select(Tile condition, Tile then_tile, Tile else_tile) {
   stretch(condition, shape);
   stretch(then_tile, shape);
   stretch(else_tile, shape);
-  return run<3>({.op = OpId::select}, {std::move(condition), std::move(then_tile), std::move(else_tile)});
+  return run<3>(plain_call(OpId::select), {std::move(condition), std::move(then_tile), std::move(else_tile)});
 }
 
 Tile exp(Tile a) { return unary(OpId::exp, std::move(a)); }
@@ -215,7 +236,7 @@ Tile abs(Tile a) {
 Tile logistic(Tile a) { return unary(OpId::logistic, std::move(a)); }
 Tile floor(Tile a) { return unary(OpId::floor, std::move(a)); }
 Tile ceil(Tile a) { return unary(OpId::ceil, std::move(a)); }
-Tile pow(Tile a, Tile b) { return binary({.op = OpId::powf}, std::move(a), std::move(b)); }
+Tile pow(Tile a, Tile b) { return binary(plain_call(OpId::powf), std::move(a), std::move(b)); }
 Tile reciprocal(Tile a, bool approx) { return run<1>({.op = OpId::reciprocal, .approx = approx}, {std::move(a)}); }
 Tile is_finite(Tile a) { return ~unary(OpId::is_weird, std::move(a)); }
 

@@ -14,6 +14,7 @@ namespace tilecheck {
 namespace {
 
 constexpr int64_t kHeaderBytes = 64;
+constexpr int64_t kLargeBytes = 16384, kShiftBytes = 448;
 static_assert(sizeof(TileBlock) <= kHeaderBytes);
 
 // Classes 4 e + q hold (4 + q) / 4 * 2^e bytes, from 64 up.
@@ -34,7 +35,7 @@ TilePool::~TilePool() {
     while (block) {
       TileBlock* next;
       std::memcpy(&next, block->data(), sizeof next);
-      std::free(block);
+      std::free(reinterpret_cast<std::byte*>(block) - block->shift_bytes);
       block = next;
     }
 }
@@ -47,10 +48,14 @@ BlockPtr TilePool::allocate(int64_t size_bytes) {
     return BlockPtr(block);
   }
   const int64_t capacity = capacity_of(size_class);
-  void* memory = std::aligned_alloc(64, static_cast<size_t>((kHeaderBytes + capacity + 63) / 64 * 64));
+  // Large blocks begin at different offsets into a page: loads and stores that stand at the same one wait for each
+  // other.
+  const int64_t shift = capacity < kLargeBytes ? 0 : large_blocks_++ % 8 * kShiftBytes;
+  const int64_t total = (shift + kHeaderBytes + capacity + 63) / 64 * 64;
+  std::byte* memory = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(total)));
   if (!memory) throw std::bad_alloc();
-  held_bytes_ += kHeaderBytes + capacity;
-  return BlockPtr(new (memory) TileBlock{1, size_class, capacity, this});
+  held_bytes_ += total;
+  return BlockPtr(new (memory + shift) TileBlock{1, size_class, capacity, shift, this});
 }
 
 void TilePool::recycle(TileBlock* block) {

@@ -37,6 +37,7 @@ struct TileBlock {
   uint32_t references;
   uint32_t size_class;  // of the pool that owns it
   int64_t capacity_bytes;
+  int64_t shift_bytes;  // from the start of the memory it came in
   class TilePool* pool;
   std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }  // 64-byte aligned
 };
@@ -80,6 +81,7 @@ class TilePool {
   void recycle(TileBlock* block);
   TileBlock* free_[4 * 48] = {};  // singly linked through the data
   int64_t held_bytes_ = 0;
+  int64_t large_blocks_ = 0;
 };
 
 inline void BlockPtr::release() {

@@ -91,6 +91,32 @@ TEST_F(Conversions, EveryPairOfFloatsRoundsOnce) {
   }
 }
 
+TEST_F(Conversions, VectorRoundingEqualsTheScalarOneOnAnyBits) {
+  // Random f32 bits, and every bf16: among them ties, subnormals, infinities and NaN of each format.
+  std::mt19937_64 random(5);
+  Tile x = Tile::dense(context, DType::f32, {(1 << 16) + 30001});
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const uint32_t u = i < 1 << 16 ? static_cast<uint32_t>(i) << 16 : static_cast<uint32_t>(random());
+    std::memcpy(x.writable_bytes() + 4 * i, &u, 4);
+  }
+  for (DType to : kFloats)
+    for (VectorIsa isa : {VectorIsa::best, VectorIsa::avx2}) {
+      use_vector_isa(isa);
+      const Tile rounded = converted(OpId::truncf, x, to);
+      use_vector_isa(VectorIsa::best);
+      for (int64_t i = 0; i < x.size(); ++i) {
+        uint64_t element = 0, got = 0;
+        store_from_double(to, &element, x.at(i));
+        std::memcpy(&got, rounded.strip(i, 1, &got), static_cast<size_t>(storage_bytes(to)));
+        if (std::isnan(x.at(i))) {  // any NaN
+          ASSERT_TRUE(std::isnan(rounded.at(i)) || to == DType::f4e2m1fn) << to;
+          continue;
+        }
+        ASSERT_EQ(got, element) << x.at(i) << " to " << to;
+      }
+    }
+}
+
 TEST_F(Conversions, EveryPairOfIntegersWraps) {
   const int64_t values[] = {0, 1, -1, 7, 8, -8, 127, 128, 255, 256, -129, 65535, 1 << 20, -(int64_t{1} << 40) - 3};
   for (DType from : kInts)

@@ -129,9 +129,10 @@ TEST_F(Shadows, EveryBitThatGarbageChangesIsMarked) {
         second.push_back(shadowed(b, shadow));
       }
       const Tile x = run(call, first), y = run(call, second);
+      const std::vector<uint64_t> x_bits = bits_of(x), y_bits = bits_of(y);
       const std::vector<int> marked = shadow_of(x), marked_too = shadow_of(y);
       for (size_t i = 0; i < 400; ++i) {
-        const uint64_t differs = bits_of(x)[i] ^ bits_of(y)[i];
+        const uint64_t differs = x_bits[i] ^ y_bits[i];
         for (size_t byte = 0; byte < bytes; ++byte)
           if (differs >> (8 * byte) & 0xff) {
             ASSERT_TRUE((marked[i] >> byte & 1) || (marked_too[i] >> byte & 1))

@@ -1,12 +1,20 @@
 """From a pallas_call inside a JAX lowering to the module that JAX would send to the TPU compiler. No TPU is needed."""
 
 import contextlib
+import dataclasses
+import json
 
 import jax
-from jax._src import config
+
+from tilecheck import _jax_version
+
+_jax_version.check(jax.__version__)
+
+from jax._src import config, sharding_impls
 from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 from jax._src.lib.mlir.dialects import func as func_dialect
+from jax._src.lib.mlir.dialects import hlo
 from jax._src.pallas import core as pallas_core
 from jax._src.pallas import pallas_call as pallas_call_module
 from jax._src.pallas.mosaic import pallas_call_registration, tpu_info
@@ -35,18 +43,25 @@ def device_kind(target: str) -> tuple[str, int]:
     raise ValueError(f"unknown target {target!r}; known: {', '.join(DEVICE_KINDS)}")
 
 
-# Who lowers pallas_calls on the CPU in this context: an object with takes(interpret) and lower(ctx, *nodes, interpret,
-# **params), or None for JAX itself. JAX compiles anew when it changes, as for its own configuration.
+# Who lowers pallas_calls on the CPU: an object with takes(interpret) and lower(ctx, *nodes, interpret, **params), or None
+# for JAX itself. JAX compiles anew when it changes, as for its own configuration.
 _lowered_by = config.config_ext.Config("tilecheck", None, include_in_jit_key=True, include_in_trace_context=True)
+
+
+def set_lowered_by(who):
+    """For this process. Returns who it was."""
+    before = _lowered_by.get_global()
+    _lowered_by.set_global(who)
+    return before
 
 
 @contextlib.contextmanager
 def pallas_calls_lowered_by(who):
-    before = _lowered_by.swap_local(who)
+    before = set_lowered_by(who)
     try:
         yield
     finally:
-        _lowered_by.set_local(before)
+        set_lowered_by(before)
 
 
 def _lower_on_cpu(ctx: mlir.LoweringRuleContext, *in_nodes, interpret, **params):
@@ -129,13 +144,55 @@ def standalone_module(ctx: mlir.LoweringRuleContext, in_types: list[ir.Type], ta
         return str(module) + "\n"
 
 
+_Device = type(jax.devices("cpu")[0])
+_jax_answers = tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind
+_answers = None
+
+
+def set_answers(target: str | None) -> str | None:
+    """Kernels that ask JAX which chip this is (when they are traced: pltpu.get_tpu_info(), the device_kind of a device)
+    hear `target`; None: what JAX says. Returns what they heard before."""
+    global _answers
+    before, _answers = _answers, target
+    if target is None:
+        tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind = _jax_answers
+    else:
+        kind, cores = device_kind(target)
+        tpu_info.get_device_kind, tpu_info.get_num_device_cores = (lambda: kind), (lambda: cores)
+        _Device.device_kind = property(lambda device: kind if device.platform == "cpu" else _jax_answers[2].__get__(device))
+    return before
+
+
 @contextlib.contextmanager
 def answering_as(target: str):
-    """While it lasts, kernels that ask Pallas which chip this is (at trace time) hear `target`."""
-    kind, cores = device_kind(target)
-    before = tpu_info.get_device_kind, tpu_info.get_num_device_cores
-    tpu_info.get_device_kind, tpu_info.get_num_device_cores = (lambda: kind), (lambda: cores)
+    before = set_answers(target)
     try:
         yield
     finally:
-        tpu_info.get_device_kind, tpu_info.get_num_device_cores = before
+        set_answers(before)
+
+
+@dataclasses.dataclass
+class Call:
+    """What a tpu_custom_call says about its kernel."""
+
+    name: str
+    config: str  # backend_config
+    aliases: list[tuple[int, int]]  # (operand, result)
+    mesh: list[int]  # of the devices that meet in the kernel; empty: it runs alone
+
+
+def describe(ctx: mlir.LoweringRuleContext, call: ir.Operation) -> Call:
+    config = ir.StringAttr(call.attributes["backend_config"]).value
+    name = ir.StringAttr(call.attributes["kernel_name"]).value if "kernel_name" in call.attributes else ""
+    aliases = []
+    if "output_operand_aliases" in call.attributes:
+        for alias in ir.ArrayAttr(call.attributes["output_operand_aliases"]):
+            alias = hlo.OutputOperandAlias(alias)
+            aliases.append((alias.operand_index, (alias.output_tuple_indices or [0])[0]))
+    mesh = []
+    axis_context = ctx.module_context.axis_context
+    if isinstance(axis_context, sharding_impls.SPMDAxisContext) and axis_context.mesh.size > 1:
+        if json.loads(config)["custom_call_config"].get("has_communication"):
+            mesh = list(axis_context.mesh.shape.values())
+    return Call(name, config, aliases, mesh)

@@ -1,0 +1,122 @@
+#include "tools/python/native/runner.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "harness/writers.h"
+#include "sim/types/error.h"
+#include "tools/python/native/interrupt.h"
+#include "tools/python/native/packed.h"
+
+namespace tilecheck::python {
+namespace {
+
+// The call's values as the simulator keeps them: the caller's own memory, or unpacked.
+std::vector<HostArray> operand_arrays(const DeviceArrays& device) {
+  std::vector<HostArray> arrays;
+  for (const CallArray& a : device.operands) {
+    if (a.packed)
+      arrays.push_back(unpack(a));
+    else
+      arrays.push_back(HostArray::view(a.type.dtype, a.type.shape, a.data));
+  }
+  return arrays;
+}
+
+void copy_results(const mosaic::Payload& payload, const DeviceResults& from, const DeviceArrays& to) {
+  for (size_t i = 0; i < to.results.size(); ++i) {
+    const CallArray& a = to.results[i];
+    const HostArray result = payload.declared_result(static_cast<int>(i), from.out[i]);
+    if (a.packed)
+      pack(result, a);
+    else
+      std::memcpy(a.data, result.data(), static_cast<size_t>(result.size_bytes()));
+  }
+}
+
+// Findings of groups that were not asked for.
+void drop_unchecked(const CallOptions& options, std::vector<Finding>& findings) {
+  std::erase_if(findings, [&](const Finding& f) { return !options.has(check_of(f.kind)); });
+}
+
+CallStatus judge(const Kernel& kernel, const Outcome& outcome) {
+  const CallOptions& options = kernel.options;
+  const Verdict verdict = outcome.verdict(options.threshold);
+  if (verdict == Verdict::clean) return {};
+  const WriterOptions quiet{.quiet = true, .threshold = options.threshold};
+  if (verdict == Verdict::incomplete) return {CallStatus::Code::incomplete, text_report(outcome, quiet)};
+  if (options.on_finding == OnFinding::raise) return {CallStatus::Code::findings, text_report(outcome, quiet)};
+  if (options.on_finding == OnFinding::warn) std::fputs(text_report(outcome, quiet).c_str(), stderr);
+  return {};
+}
+
+CallStatus run_kernel(const Kernel& kernel, const std::vector<DeviceArrays>& devices, Outcome& outcome) {
+  const auto start = std::chrono::steady_clock::now();
+  const InterruptWatch watch;
+  const mosaic::Payload& payload = *kernel.payload;
+  std::vector<DeviceArgs> args;
+  std::vector<int64_t> bounds;
+  for (const DeviceArrays& d : devices) {
+    const std::vector<HostArray> operands = operand_arrays(d);
+    if (args.empty()) bounds = payload.bounds(operands);
+    args.push_back(payload.arguments(operands));
+  }
+  LaunchOptions options = kernel.options.launch;
+  options.devices = static_cast<int>(devices.size());
+  options.mesh = kernel.mesh;
+  options.progress = [](int64_t, int64_t) { return !InterruptWatch::interrupted(); };
+  LaunchResult run = bounds.empty() ? launch(kernel.spec, kernel.body, args, options)
+                                    : launch(payload.spec(bounds), kernel.body, args, options);
+  outcome = kernel.analysis;
+  std::vector<Finding> findings = std::move(run.report.findings);
+  run.report.findings = std::move(outcome.report.findings);
+  run.report.findings.insert(run.report.findings.end(), findings.begin(), findings.end());
+  drop_unchecked(kernel.options, run.report.findings);
+  outcome.suppressed += suppressions().apply(run.report.findings);
+  outcome.report = std::move(run.report);
+  outcome.ran = true;
+  outcome.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (InterruptWatch::interrupted()) return {CallStatus::Code::cancelled, "interrupted"};
+  report_log().add(kernel.number, outcome);
+  CallStatus status = judge(kernel, outcome);
+  // A run that was stopped by a finding has results as far as it got.
+  if (status.code == CallStatus::Code::ok && run.devices.size() == devices.size())
+    for (size_t d = 0; d < devices.size(); ++d) copy_results(payload, run.devices[d], devices[d]);
+  return status;
+}
+
+}  // namespace
+
+KernelCache& kernel_cache() {
+  static KernelCache cache;
+  return cache;
+}
+
+ReportLog& report_log() {
+  static ReportLog log;
+  return log;
+}
+
+Suppressions& suppressions() {
+  static Suppressions all;
+  return all;
+}
+
+CallStatus run_call(const CallSignature& signature, const std::vector<DeviceArrays>& devices, Outcome* outcome) {
+  Outcome own;
+  Outcome& o = outcome ? *outcome : own;
+  const std::string where = "kernel " + std::string(signature.name) + ": ";
+  try {
+    return run_kernel(*kernel_cache().find(signature), devices, o);
+  } catch (const Incomplete& e) {
+    return {CallStatus::Code::incomplete, where + "not modelled: " + e.what()};
+  } catch (const InputError& e) {
+    return {CallStatus::Code::bad_input, where + e.what()};
+  } catch (const std::bad_alloc&) {
+    return {CallStatus::Code::bad_input, where + "not enough memory on this machine"};
+  }
+}
+
+}  // namespace tilecheck::python

@@ -1,0 +1,164 @@
+"""The JAX door itself: switching it on and off, what it raises, what transformations do with it."""
+
+import pathlib
+import re
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+import defects
+import kernels  # noqa: F401
+import tilecheck
+from fixture import FIXTURES
+
+RELU = FIXTURES["relu_2x_plus_1"]
+SOFTMAX = FIXTURES["softmax_rows"]
+RACE = FIXTURES["store_into_source"]
+
+
+def test_nothing_changes_unless_enabled():
+    with pytest.raises(ValueError, match="Only interpret mode is supported on CPU"):
+        RELU.call(*RELU.operands)
+    with tilecheck.jax.enable():
+        assert jax.devices()[0].device_kind == "TPU v5 lite"
+        np.testing.assert_array_equal(RELU.call(*RELU.operands), RELU.expected(*RELU.operands))
+    assert jax.devices()[0].device_kind == "cpu"
+    with pytest.raises(ValueError, match="Only interpret mode is supported on CPU"):
+        RELU.call(*RELU.operands)
+
+
+def test_plain_call_lasts_until_disabled():
+    door = tilecheck.jax.enable(target="v6e")
+    try:
+        assert pltpu.get_tpu_info().chip_version == pltpu.ChipVersion.TPU_V6E
+        RELU.call(*RELU.operands)
+    finally:
+        door.disable()
+
+
+def test_decorator():
+    @tilecheck.jax.enable(target="v5e")
+    def step(x):
+        return RELU.call(x)
+
+    with pytest.raises(ValueError, match="interpret mode"):
+        RELU.call(*RELU.operands)
+    np.testing.assert_array_equal(step(*RELU.operands), RELU.expected(*RELU.operands))
+
+
+def test_interpreted_calls_keep_their_meaning():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] + 1
+
+    def call(x):
+        return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32), interpret=True)(x)
+
+    _, report = tilecheck.check(call, jnp.zeros((8, 128)))
+    assert not report.kernels
+    _, report = tilecheck.check(call, jnp.zeros((8, 128)), take_over_interpret=True)
+    assert len(report.kernels) == 1
+
+
+def test_finding_is_raised_with_the_kernels_line_and_the_next_call_works():
+    with pytest.raises(tilecheck.FindingError, match=r"(?s)race.*defects\.py:\d+") as raised:
+        with tilecheck.jax.enable():
+            jax.block_until_ready(RACE.call(*RACE.operands))
+    line = int(re.search(r"--> \S*defects\.py:(\d+)", str(raised.value))[1])
+    source = pathlib.Path(defects.__file__).read_text().splitlines()
+    assert source[line - 1].strip() == "buf[...] = jnp.zeros_like(buf)"
+    with tilecheck.jax.enable():
+        with pytest.raises(jax.errors.JaxRuntimeError, match="race"):
+            jax.block_until_ready(RACE.call(*RACE.operands))
+        np.testing.assert_array_equal(RELU.call(*RELU.operands), RELU.expected(*RELU.operands))
+
+
+def test_checks_choose_findings():
+    _, report = tilecheck.check(RACE.call, *RACE.operands, checks="memory,init,sync,fit")
+    assert report.verdict == "clean"
+    with pytest.raises(tilecheck.InputError, match="expected one of memory"):
+        tilecheck.jax.enable(checks="memory,nonsense")
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(ValueError, match="unknown target"):
+        tilecheck.jax.enable(target="v99")
+    with pytest.raises(TypeError, match="unknown option"):
+        tilecheck.jax.enable(shedule="lazy")
+
+
+def test_transformations():
+    @jax.custom_vjp
+    def double(x):
+        return RELU.call(x)
+
+    double.defvjp(lambda x: (double(x), x), lambda x, g: (2 * g * (2 * x + 1 > 0),))
+    x = jnp.asarray(RELU.operands[0])
+    with tilecheck.jax.enable():
+        batched = jax.vmap(SOFTMAX.call)(jnp.stack([SOFTMAX.operands[0], -SOFTMAX.operands[0]]))
+        gradient = jax.jit(jax.grad(lambda x: double(x).sum()))(x)
+        looped = jax.lax.scan(lambda c, _: (RELU.call(c), None), x, None, length=3)[0]
+    np.testing.assert_allclose(batched[1], SOFTMAX.expected(-SOFTMAX.operands[0]), atol=1e-5)
+    np.testing.assert_array_equal(gradient, 2.0 * (2 * x + 1 > 0))
+    expected = np.asarray(x)
+    for _ in range(3):
+        expected = RELU.expected(expected)
+    np.testing.assert_array_equal(looped, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "bool", "bfloat16", "float8_e4m3fn"])
+def test_element_types_cross_the_boundary(dtype):
+    def copy(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    def call(x):
+        return pl.pallas_call(copy, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    x = (jnp.arange(32 * 128) % 7).reshape(32, 128).astype(dtype)
+    y, report = tilecheck.check(jax.jit(call), x)
+    report.assert_clean()
+    np.testing.assert_array_equal(np.asarray(y).astype(np.float32), np.asarray(x).astype(np.float32))
+
+
+def test_threads_and_cache():
+    x = jnp.asarray(RELU.operands[0])
+    with tilecheck.jax.enable():
+        call = jax.jit(RELU.call)
+        jax.block_until_ready(call(x))
+        before = tilecheck.jax.cache_stats()
+        failures = []
+
+        def work():
+            for _ in range(20):
+                if not np.array_equal(call(x), RELU.expected(np.asarray(x))):
+                    failures.append(1)
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        after = tilecheck.jax.cache_stats()
+    assert not failures
+    assert after["misses"] == before["misses"] and after["hits"] == before["hits"] + 80
+
+
+def test_suppression_by_comment():
+    def kernel(x_ref, o_hbm, buf, semaphore):
+        buf[...] = x_ref[...]
+        copy = pltpu.make_async_copy(buf, o_hbm, semaphore)
+        copy.start()
+        buf[...] = jnp.zeros_like(buf)  # tilecheck: ignore[race] the copy has moved by then on the chip we use
+        copy.wait()
+
+    def call(x):
+        return pl.pallas_call(kernel, in_specs=[pl.BlockSpec(memory_space=pltpu.VMEM)], out_specs=pl.BlockSpec(memory_space=pltpu.HBM),
+                              out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+                              scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA])(x)
+
+    _, report = tilecheck.check(call, jnp.ones((8, 128)))
+    assert report.kinds() == {}
