@@ -150,10 +150,9 @@ DeviceResults collect(const KernelSpec& spec, DeviceMemory& memory, const Engine
   return results;
 }
 
-}  // namespace
-
-LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
-                    const LaunchOptions& options) {
+// One run. Adds to options.sync.hindsight what has to be known before the first wait; `again` says that it did.
+LaunchResult run_once(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
+                      const LaunchOptions& options, bool& again) {
   const auto start = std::chrono::steady_clock::now();
   validate(spec);
   if (options.devices < 1 || options.cores < 1) throw InputError("launch", "devices and cores must be at least 1");
@@ -274,7 +273,26 @@ LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const De
   result.report.replay = engine.decisions();
   result.report.schedule_independent = engine.schedule_independent();
   result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  again = engine.judge_again();
   return result;
+}
+
+}  // namespace
+
+LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
+                    const LaunchOptions& options) {
+  LaunchOptions judged = options;
+  if (!judged.sync.hindsight) judged.sync.hindsight = make_hindsight();
+  double seconds = 0;
+  while (true) {
+    bool again = false;
+    LaunchResult result = run_once(spec, body, args, judged, again);
+    seconds += result.report.seconds;
+    // A run that was cancelled, or met what is not modelled, says nothing that another would say better.
+    if (again && result.report.incomplete.empty()) continue;
+    result.report.seconds = seconds;
+    return result;
+  }
 }
 
 }  // namespace tilecheck

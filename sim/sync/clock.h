@@ -65,7 +65,11 @@ class Completion {
     sure_.clear();
     assumed_.clear();
   }
-  void learn(const Join& join, bool sure) { (sure ? sure_ : assumed_).push_back(join); }
+  // known: what the learner knows already. A join that follows from an earlier one adds nothing.
+  void learn(const Join& join, bool sure, const Knowledge& known) {
+    if (knows(sure_, known.sure)) return;
+    (sure ? sure_ : assumed_).push_back(join);
+  }
   bool known_surely() const { return !sure_.empty(); }
   bool known() const { return !sure_.empty() || !assumed_.empty(); }
   // Null unless all there is to know is one sure join.

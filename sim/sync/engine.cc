@@ -106,6 +106,7 @@ Copy* Engine::Impl::new_copy() {
   copy->done = copy->sent = nullptr;
   copy->remote = copy->reported_read = copy->reported_written = copy->read_done = copy->write_done = false;
   copy->piece = 0;
+  copy->open_items = 0;
   copy->previous = copy->next = nullptr;
   copy->uses = 0;
   ++in_flight;

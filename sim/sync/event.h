@@ -83,7 +83,8 @@ struct Copy {
   std::unique_ptr<CopyImage> image;
   Copy* previous = nullptr;  // in the list of copies that have not moved, or of free records
   Copy* next = nullptr;
-  int uses = 0;  // histories, semaphores and lists that hold this record
+  int open_items = 0;  // additions to semaphores that no wait has guaranteed yet
+  int uses = 0;        // histories, semaphores and lists that hold this record
 
   const Loc& at() const { return source.at; }
   bool follows(const Copy& other) const {

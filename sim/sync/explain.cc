@@ -279,14 +279,15 @@ void Engine::Impl::finish() {
 
 // ---- Deadlocks.
 
-std::string Engine::Impl::describe_wait(const Agent& a) {
-  const auto id = static_cast<AgentId>(&a - &agents[0]);
+std::string Engine::Impl::describe_wait(AgentId id) {
+  const Agent& a = agent(id);
   if (a.at_entry) return who(id) + " waits for all devices to enter the kernel";
   const Semaphore& s = *a.waiting;
   std::string text = who(id) + " waits for " + amount_on(s, a.needs) + " on " + name_of(s) + where(step_of(id)) +
                      "; it has " + amount_on(s, s.count);
   if (s.unmoved > 0) text += ", and copies in flight bring " + amount_on(s, s.unmoved);
   if (!s.ever_added) return text + (s.dma ? "; no copy on it was ever started" : "; nobody has ever signalled it");
+  if (s.last_producer < 0) return text;
   text += "; " + who(s.last_producer) + " added to it last";
   if (s.last_producer == id) return text + ", itself";
   const Agent& producer = agent(s.last_producer);
@@ -294,20 +295,17 @@ std::string Engine::Impl::describe_wait(const Agent& a) {
 }
 
 void Engine::Impl::deadlock() {
-  std::vector<const Agent*> waiters;
+  std::vector<AgentId> waiters;
   bool ended = false, collective = false;
-  for (const Agent& a : agents) {
+  for (AgentId id = 0; id < static_cast<AgentId>(agents.size()); ++id) {
+    const Agent& a = agent(id);
     ended = ended || a.done;
     if (a.done || !(a.at_entry || a.waiting)) continue;
-    waiters.push_back(&a);
+    waiters.push_back(id);
     collective = collective || a.at_entry || a.waiting->barrier;
   }
-  const Agent& first = *waiters.front();
-  const auto first_id = [&] {
-    for (size_t i = 0; i < agents.size(); ++i)
-      if (&agents[i] == &first) return static_cast<AgentId>(i);
-    return AgentId{0};
-  }();
+  const AgentId first_id = waiters.front();
+  const Agent& first = agent(first_id);
   const bool without_start = single() && first.waiting->dma;
   const Kind kind = without_start         ? Kind::wait_without_start
                     : collective && ended ? Kind::collective_mismatch
@@ -327,7 +325,7 @@ void Engine::Impl::deadlock() {
   }
   Finding f = Finding::make(kind, message, first.waiting_at);
   if (first.waiting) f.buffer = first.waiting->buffer->name;
-  for (const Agent* a : waiters) f.labels.push_back({a->waiting_at, describe_wait(*a)});
+  for (const AgentId id : waiters) f.labels.push_back({agent(id).waiting_at, describe_wait(id)});
   if (single() && !without_start) f.labels[0].text += "; nothing else runs that could signal it";
   for (size_t i = 0; i < agents.size(); ++i)
     if (agents[i].done && agents.size() > 1) f.notes.push_back(who(static_cast<AgentId>(i)) + " has ended");

@@ -209,7 +209,10 @@ void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
   s.ever_added = true;
   s.last_producer = item->agent;
   s.produced_at = item->at;
-  if (item->copy) use(*item->copy);
+  if (item->copy) {
+    use(*item->copy);
+    ++item->copy->open_items;
+  }
   if (s.waiter < 0 || s.waiter == item->agent) return;
   if (!known.sure.knows(s.waiter, s.read_at)) independent = false;
   if (known.sure.knows(s.waiter, s.judged_at)) return;
@@ -270,14 +273,16 @@ void Engine::Impl::learn(AgentId id, Item& item, bool sure) {
   if (!item.copy) return;
   Copy& copy = *item.copy;
   const Join join{id, time(id)};
-  copy.read.learn(join, sure);
+  copy.read.learn(join, sure, me.known);
   if (!item.sent) {
-    copy.written.learn(join, sure);
+    copy.written.learn(join, sure, me.known);
     if (!copy.after.empty())
       for (Copy* before : channel(copy))
-        if (copy.follows(*before) && !before->written.known()) before->written.learn(join, false);
+        if (copy.follows(*before) && !before->written.known()) before->written.learn(join, false, me.known);
   }
-  if (sure) forget_if_settled(copy);
+  if (!sure) return;
+  --copy.open_items;
+  forget_if_settled(copy);
 }
 
 // A copy that is known to be over needs no record of its own.
@@ -289,7 +294,7 @@ void Engine::Impl::forget_if_settled(Copy& copy) {
     if (!completion.known_surely()) continue;
     if (single()) {
       detach(*event);
-    } else if (const Join* join = completion.only_join()) {
+    } else if (const Join* join = completion.only_join(); join && copy.open_items == 0) {
       Event over = *event;
       over.copy = nullptr;
       over.agent = join->agent;

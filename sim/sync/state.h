@@ -163,7 +163,7 @@ struct Engine::Impl {
   std::string name_of(const Semaphore& s) const;                    // "sem[0]"
   std::string amount_on(const Semaphore& s, int64_t amount) const;  // "4096 B", "2"
   std::string describe(const Event& event) const;  // "DMA #7 writes VMEM kv_buf[1, 0:64] (32768 B), step (0,2)"
-  std::string describe_wait(const Agent& a);
+  std::string describe_wait(AgentId id);
 };
 
 std::string where(const Dims& step);     // ", step (0,3)"; "" without a grid

@@ -69,7 +69,7 @@ void Actor::store(const Ref& ref, float value, Loc at) {
 
 void Actor::enter() { engine().entry_barrier(id_); }
 
-World::World(const Setup& setup, const EngineOptions& options, std::vector<Finding>& findings)
+World::World(const Machine& setup, const EngineOptions& options, std::vector<Finding>& findings)
     : setup_(setup), findings_(findings), sink_(findings_) {
   engine_ = std::make_unique<Engine>(options, sink_);
   for (AgentId id = 0; id < setup.devices; ++id) {
@@ -131,7 +131,7 @@ Buffer& World::buffer(const std::string& name, AgentId agent) {
   return *found->second[static_cast<size_t>(agent)];
 }
 
-Outcome run(const Setup& setup, EngineOptions options, const Body& body) {
+Outcome run(const Machine& setup, EngineOptions options, const Body& body) {
   Outcome out;
   options.hindsight = make_hindsight();
   for (bool again = true; again;) {
@@ -169,7 +169,7 @@ Outcome run(const Setup& setup, EngineOptions options, const Body& body) {
 Outcome run(int devices, const std::string& schedule, const Body& body) {
   EngineOptions options;
   options.schedule = parse_schedule(schedule);
-  Setup setup;
+  Machine setup;
   setup.devices = devices;
   return run(setup, options, body);
 }

@@ -69,7 +69,7 @@ struct Outcome {
   }
 };
 
-struct Setup {
+struct Machine {
   int devices = 1;
   bool cores = false;  // the agents are cores of one device: "hbm" buffers are one
   std::vector<std::string> adopted;
@@ -78,16 +78,16 @@ struct Setup {
 
 class World {
  public:
-  World(const Setup& setup, const EngineOptions& options, std::vector<Finding>& findings);
+  World(const Machine& setup, const EngineOptions& options, std::vector<Finding>& findings);
   Buffer& buffer(const std::string& name, AgentId agent);
   void add(const std::string& name, Space space, DType dtype, const Shape& shape);
   Engine& engine() { return *engine_; }
   std::deque<Actor>& actors() { return actors_; }
-  const Setup& setup() const { return setup_; }
+  const Machine& setup() const { return setup_; }
   std::map<std::string, std::vector<Buffer*>>& buffers() { return buffers_; }
 
  private:
-  Setup setup_;
+  Machine setup_;
   std::vector<Finding>& findings_;
   FindingSink sink_;
   std::deque<Buffer> store_;
@@ -99,7 +99,7 @@ class World {
 // Runs `body` once per agent under `options`, until the judgement of its waits stands.
 // Buffers: x, y, z: HBM f32[16, 8], element i = i; a, b: VMEM f32[16, 8], zero; sem: dma_semaphore[8]; send, recv:
 // dma_semaphore[4]; reg: semaphore[4]; barrier: semaphore.
-Outcome run(const Setup& setup, EngineOptions options, const Body& body);
+Outcome run(const Machine& setup, EngineOptions options, const Body& body);
 Outcome run(int devices, const std::string& schedule, const Body& body);
 
 // All the schedules that a correct kernel must be silent under.
