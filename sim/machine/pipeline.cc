@@ -1,6 +1,8 @@
 #include "sim/machine/pipeline.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 #include "sim/machine/smem_prefetch.h"
 #include "sim/memory/transfer.h"
@@ -17,6 +19,9 @@ class Pipeline {
     for (const Window& w : spec.in) windows_.push_back(&w);
     for (const Window& w : spec.out) windows_.push_back(&w);
     aliased_.assign(windows_.size(), false);
+    left_by_other_.resize(windows_.size());
+    for (size_t i = 0; i < spec.semantics.size(); ++i)
+      if (spec.semantics[i] != Semantics::arbitrary && spec.grid[static_cast<int>(i)] > 1) parallel_axes_ |= 1u << i;
     for (const Alias& a : spec.aliases) aliased_[input_count_ + static_cast<size_t>(a.output)] = true;
   }
 
@@ -38,11 +43,17 @@ class Pipeline {
   void check_write_back(size_t w, const Visit& visit);
   void record(size_t w, const Visit& visit, bool fetched, bool written, int64_t bytes);
 
+  void change_parallel_coordinate(std::span<const Visit> visits);
+  void compare_with_other(size_t w, const Visit& visit);
+
   MachineState& state_;
   const bool through_engine_;
   size_t input_count_ = 0;
   std::vector<const Window*> windows_;
   std::vector<bool> aliased_;
+  uint32_t parallel_axes_ = 0;
+  // Outputs: what the block held when the last parallel coordinate ended, while the block stays. No value: nothing yet.
+  std::vector<std::optional<CopyImage>> left_by_other_;
   StepRecord* record_ = nullptr;
 };
 
@@ -154,6 +165,49 @@ void Pipeline::check_write_back(size_t w, const Visit& visit) {
   state_.report(std::move(f));
 }
 
+// Between the steps of two parallel coordinates: an output block that stays is remembered, and, in a run that holds the
+// coordinates apart, it and all scratch count as undefined for the next.
+void Pipeline::change_parallel_coordinate(std::span<const Visit> visits) {
+  for (size_t w = input_count_; w < windows_.size(); ++w) {
+    if (!pipelined(w) || visits[w].enter || loads_output(w)) continue;
+    Visit before = visits[w];
+    compare_with_other(w, before);
+    if (state_.set_parallel_steps_apart) {
+      Buffer& slot = *state_.windows[w].slots[static_cast<size_t>(visits[w].slot)];
+      slot.ensure_filled();
+      slot.shadow.set_all(false);
+      state_.set_apart = true;
+    }
+  }
+  if (!state_.set_parallel_steps_apart) return;
+  for (auto& b : state_.scratch) {
+    if (is_semaphore(b->dtype)) continue;
+    b->ensure_filled();
+    b->shadow.set_all(false);
+    state_.set_apart = true;
+  }
+}
+
+// Different bytes from two parallel coordinates: which of them the result keeps depends on their order.
+void Pipeline::compare_with_other(size_t w, const Visit& visit) {
+  Ref in_array, in_slot;
+  bool whole_block = false;
+  if (!parts(w, visit, in_array, in_slot, whole_block)) return;
+  CopyImage now = read_image(in_slot);
+  std::optional<CopyImage>& other = left_by_other_[w];
+  if (other &&
+      std::memcmp(other->elements.data(), now.elements.data(), static_cast<size_t>(now.elements.size_bytes())) != 0) {
+    Finding f = Finding::make(Kind::parallel_order_dependent,
+                              "block " + to_tuple(visit.block) + " of output '" + windows_[w]->name +
+                                  "' is written with different bytes by steps of different parallel coordinates",
+                              windows_[w]->at);
+    f.buffer = windows_[w]->name;
+    f.helps.push_back("make the dimension arbitrary, or give each parallel coordinate a block of its own");
+    state_.report(std::move(f));
+  }
+  other = std::move(now);
+}
+
 void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after_step) {
   const SmemPrefetch prefetch(state_);
   PlanCursor cursor(*state_.spec, part, &prefetch);
@@ -166,12 +220,20 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
   for (auto& s : state_.scratch) refs.push_back(Ref::whole(*s));
   Core core(state_);
   std::vector<std::pair<size_t, Visit>> pending_out, started_out;
+  Dims previous;
 
   while (cursor.advance()) {
     const std::span<const Visit> visits = cursor.visits();
     const int64_t number = cursor.number();
     state_.step = cursor.step();
     traffic.step(visits);
+    if (parallel_axes_ && number > 0) {
+      bool changed = false;
+      for (int i = 0; i < previous.rank(); ++i)
+        changed = changed || ((parallel_axes_ >> i & 1u) && previous[i] != cursor.step()[i]);
+      if (changed) change_parallel_coordinate(visits);
+    }
+    previous = cursor.step();
     const LaunchOptions& o = *state_.options;
     record_ = nullptr;
     if (o.record_steps && number >= o.step_begin && (o.step_end < 0 || number < o.step_end)) {
@@ -206,6 +268,8 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
     for (size_t w = input_count_; w < n; ++w) {
       if (!pipelined(w) || !visits[w].leave) continue;
       check_write_back(w, visits[w]);
+      if (left_by_other_[w]) compare_with_other(w, visits[w]);
+      left_by_other_[w].reset();
       start(w, visits[w], cursor.step(), false);
       if (single(w)) {
         wait(w, visits[w]);

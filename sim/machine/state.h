@@ -62,6 +62,8 @@ struct MachineState {
   ScopeSites* sites = nullptr;
   DeviceMemory* memory = nullptr;
   AgentId agent = 0;
+  bool set_parallel_steps_apart = false;  // see run_serial
+  bool set_apart = false;
   int device = 0;
   int core = 0;
   Dims step;
