@@ -47,15 +47,16 @@ void put_bits(DType dtype, std::byte* element, uint64_t value) {
   std::memcpy(element, &value, static_cast<size_t>(storage_bytes(dtype)));
 }
 
-// Byte masks of a word and of its part `index` of `part_bits` bits; parts below a byte share the word's byte.
-uint8_t part_of_mask(uint8_t word, int index, int part_bits) {
-  if (part_bits < 8) return word >> (index * part_bits / 8) & 1;
-  const int part_bytes = part_bits / 8;
-  return static_cast<uint8_t>(word >> (index * part_bytes) & ((1u << part_bytes) - 1));
+// Shadow bytes of a word and of its part `index`; parts below a byte share the word's byte. The computed flag goes
+// along.
+uint8_t part_of_shadow(uint8_t word, DType word_type, int index, DType part_type) {
+  const int part_bits = bits(part_type);
+  const unsigned part = (word & undefined_mask(word_type)) >> (index * part_bits / 8) & undefined_mask(part_type);
+  return static_cast<uint8_t>(part ? part | (word & ~undefined_mask(word_type)) : 0u);
 }
-uint8_t mask_of_part(uint8_t part, int index, int part_bits) {
-  if (part_bits < 8) return part ? static_cast<uint8_t>(1u << (index * part_bits / 8)) : uint8_t{0};
-  return static_cast<uint8_t>(part << (index * part_bits / 8));
+uint8_t shadow_of_part(uint8_t part, DType part_type, int index, DType word_type) {
+  const unsigned flag = part & ~undefined_mask(part_type) & ~undefined_mask(word_type) & 0xff;
+  return static_cast<uint8_t>((part & undefined_mask(part_type)) << (index * bits(part_type) / 8) | flag);
 }
 
 }  // namespace
@@ -97,10 +98,10 @@ Tile run_bitcast(OpContext& context, const OpCall& call, Tile operand, const Typ
           const int64_t part_at = (row * ratio + p) * columns + c;
           if (packs) {
             word |= own_bits(from_type, in + part_at * from_bytes) << (p * part_bits);
-            if (shadow) out_mask[word_at] |= mask_of_part(in_mask[part_at], p, part_bits);
+            if (shadow) out_mask[word_at] |= shadow_of_part(in_mask[part_at], from_type, p, to_type);
           } else {
             put_bits(to_type, block.data() + part_at * to_bytes, zero_extend(word >> (p * part_bits), part_bits));
-            if (shadow) out_mask[part_at] = part_of_mask(in_mask[word_at], p, part_bits);
+            if (shadow) out_mask[part_at] = part_of_shadow(in_mask[word_at], from_type, p, to_type);
           }
         }
         if (packs) put_bits(to_type, block.data() + word_at * to_bytes, word);
@@ -133,7 +134,7 @@ Tile run_pack(OpContext& context, const OpCall& call, std::span<const Tile> oper
       word |= zero_extend(part, part_bits) << (static_cast<int>(k) * part_bits);
       if (shadow && operand.undefined() && operand.undefined()[at])
         reinterpret_cast<uint8_t*>(shadow.data())[i] |=
-            mask_of_part(undefined_mask(call.source_dtype), static_cast<int>(k), part_bits);
+            shadow_of_part(undefined_mask(call.source_dtype), call.source_dtype, static_cast<int>(k), result.dtype);
     }
     put_bits(result.dtype, out + i * bytes, word);
   }
@@ -161,7 +162,8 @@ Tile run_unpack(OpContext& context, const OpCall& call, Tile from, const TypeAnd
     BlockPtr shadow = context.pool->allocate(n);
     for (int64_t i = 0; i < n; ++i)
       reinterpret_cast<uint8_t*>(shadow.data())[i] =
-          part_of_mask(words.undefined()[i], index, part_bits) ? undefined_mask(result.dtype) : uint8_t{0};
+          part_of_shadow(words.undefined()[i], words.dtype(), index, call.source_dtype) ? undefined_mask(result.dtype)
+                                                                                        : uint8_t{0};
     TileParts::set_shadow(tile, settled(std::move(shadow), n));
   }
   return tile.reshaped(result.shape);

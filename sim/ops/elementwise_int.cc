@@ -15,9 +15,15 @@ __extension__ typedef unsigned __int128 UInt128;
 template <class U>
 using WideOf = std::conditional_t<sizeof(U) == 4, uint64_t, uint32_t>;
 
-// a / b rounded to zero; -1 for b = 0, and a for the one quotient that does not fit.
+// a / b rounded to zero; -1 for b = 0, and a for the one quotient that does not fit. Up to 32 bits in f64, which
+// vectors can divide: the quotient is exact enough, since it differs from a whole number by at least 1 / b.
 template <class T>
 T divide(T a, T b) {
+  if constexpr (std::is_signed_v<T> && sizeof(T) == 4) {
+    const T safe = b == 0 || b == -1 ? 1 : b;
+    const T quotient = static_cast<T>(static_cast<double>(a) / static_cast<double>(safe));
+    return b == 0 ? -1 : b == -1 ? static_cast<T>(0 - static_cast<uint32_t>(a)) : quotient;
+  }
   if (b == 0) return static_cast<T>(-1);
   if constexpr (std::is_signed_v<T>)
     if (b == -1) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
@@ -26,6 +32,10 @@ T divide(T a, T b) {
 
 template <class T>
 T remainder(T a, T b) {
+  if constexpr (std::is_signed_v<T> && sizeof(T) == 4) {
+    const T product = static_cast<T>(static_cast<uint32_t>(divide(a, b)) * static_cast<uint32_t>(b));
+    return b == 0 ? a : static_cast<T>(static_cast<uint32_t>(a) - static_cast<uint32_t>(product));
+  }
   if (b == 0) return a;
   if constexpr (std::is_signed_v<T>)
     if (b == -1) return 0;

@@ -55,34 +55,12 @@ enum class OpId : uint8_t {
 inline constexpr int kOpCount = static_cast<int>(OpId::matmul) + 1;
 
 // cmpf predicates are the ordered/unordered ones of MLIR; `one` is executed as `une` (machine-rules 24).
+// clang-format off
 enum class Predicate : uint8_t {
-  false_,
-  oeq,
-  ogt,
-  oge,
-  olt,
-  ole,
-  one,
-  ord,
-  ueq,
-  ugt,
-  uge,
-  ult,
-  ule,
-  une,
-  uno,
-  true_,  // cmpf, in MLIR's order
-  eq,
-  ne,
-  slt,
-  sle,
-  sgt,
-  sge,
-  iult,
-  iule,
-  iugt,
-  iuge,  // cmpi, in MLIR's order
+  false_, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, uge, ult, ule, une, uno, true_,  // cmpf, in MLIR's order
+  eq, ne, slt, sle, sgt, sge, iult, iule, iugt, iuge,                                   // cmpi, in MLIR's order
 };
+// clang-format on
 enum class Precision : uint8_t { default_, bf16, bf16x3, highest };
 enum class CostClass : uint8_t { free, vpu, eup, xlu, mxu, convert, shape, reduce };
 

@@ -4,6 +4,7 @@
 #include "sim/ops/reduce.h"
 
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -107,6 +108,24 @@ ReduceFn reduce_fn(OpId op, DType repr) {
     default:
       assert(op == OpId::reduce_xor);
       return reduce_fn<OpId::reduce_xor>(repr);
+  }
+}
+
+// Whether joining this accumulator changes nothing: the start that payloads give.
+bool is_identity(OpId op, const Tile& accumulator) {
+  if (accumulator.layout() != Layout::splat || !accumulator.all_defined()) return false;
+  const double value = accumulator.at(0);
+  switch (op) {
+    case OpId::reduce_add:
+      return value == 0;
+    case OpId::reduce_mul:
+      return value == 1;
+    case OpId::reduce_max:
+      return value == -HUGE_VAL;
+    case OpId::reduce_min:
+      return value == HUGE_VAL;
+    default:
+      return false;
   }
 }
 
@@ -232,7 +251,7 @@ Tile with_repr(OpId op, Tile tile, DType repr) {
 Tile run_reduce(OpContext& context, const OpCall& call, std::span<Tile> operands, const TypeAndShape& result) {
   const DType repr = context.repr_of(result.dtype);
   const DType wide = is_narrow_float(repr) ? DType::f32 : repr;
-  const Tile* accumulator = operands.size() > 1 ? &operands[1] : nullptr;
+  const Tile* accumulator = operands.size() > 1 && !is_identity(call.op, operands[1]) ? &operands[1] : nullptr;
   Extents e;
   const Tile in = gathered_axes(operands[0], call.dims, e).materialized();
   BlockPtr shadow = reduce_shadow(context, in, e, accumulator, result.dtype);

@@ -25,14 +25,13 @@ View view_of(const Tile& tile, int64_t size) { return {tile.undefined(), tile.si
 // An operand's elements, as bits.
 class Elements {
  public:
-  Elements(const Tile& tile, int64_t size) : tile_(tile), step_(tile.size() == size ? 1 : 0) {}
-  uint64_t at(int64_t i) const {
-    uint64_t element = 0;
-    return load_bits(tile_.repr(), tile_.strip(i * step_, 1, &element));
-  }
+  Elements(const Tile& tile, int64_t size)
+      : tile_(tile.materialized()),
+        step_(tile_.layout() == Layout::dense && tile.size() == size ? storage_bytes(tile.repr()) : 0) {}
+  uint64_t at(int64_t i) const { return load_bits(tile_.repr(), TileParts::bytes(tile_) + i * step_); }
 
  private:
-  const Tile& tile_;
+  Tile tile_;
   int64_t step_;
 };
 
@@ -75,14 +74,16 @@ uint8_t xor_rule(uint8_t a, uint8_t b, uint64_t, uint64_t, DType) { return a | b
 // Shifts by a defined amount move the undefined bits along.
 template <OpId kOp>
 uint8_t shift_rule(uint8_t a, uint8_t b, uint64_t, uint64_t amount, DType dtype) {
-  if (b) return undefined_mask(dtype);
+  const uint8_t mask = undefined_mask(dtype);
+  if (b) return computed_mask(dtype);
   const int width = bits(dtype);
   amount = zero_extend(amount, width);
   if (width < 8) return a;
-  const uint64_t undefined = bits_of(a);
+  const uint8_t flag = static_cast<uint8_t>(a & ~mask);
+  const uint64_t undefined = bits_of(a & mask);
   if (amount >= static_cast<uint64_t>(width)) {
     if (kOp != OpId::shrsi) return 0;
-    return undefined >> (width - 1) & 1 ? undefined_mask(dtype) : 0;
+    return undefined >> (width - 1) & 1 ? static_cast<uint8_t>(mask | flag) : uint8_t{0};
   }
   const int shift = static_cast<int>(amount);
   uint64_t moved;
@@ -92,7 +93,7 @@ uint8_t shift_rule(uint8_t a, uint8_t b, uint64_t, uint64_t amount, DType dtype)
     moved = undefined >> shift;
   else
     moved = zero_extend(static_cast<uint64_t>(sign_extend(undefined, width) >> shift), width);
-  return bytes_with(moved);
+  return static_cast<uint8_t>(bytes_with(moved) | flag);
 }
 
 Rule bitwise_rule(OpId op) {
@@ -114,10 +115,28 @@ Rule bitwise_rule(OpId op) {
   }
 }
 
-void select_shadow(const Tile& condition, const Tile& a, const Tile& b, uint8_t mask, uint8_t* out, int64_t n) {
-  const View undefined = view_of(condition, n), va = view_of(a, n), vb = view_of(b, n);
-  const Elements chosen(condition, n);
-  for (int64_t i = 0; i < n; ++i) out[i] = undefined.at(i) ? mask : chosen.at(i) ? va.at(i) : vb.at(i);
+// The bytes of a view, n of them; `room` holds them when the operand stretches or is defined.
+const uint8_t* expanded(OpContext& context, const View& view, int64_t n, BlockPtr& room) {
+  if (view.bytes && view.step == 1) return view.bytes;
+  room = context.pool->allocate(n);
+  std::memset(room.data(), view.bytes ? view.bytes[0] : 0, static_cast<size_t>(n));
+  return bytes_of(room);
+}
+
+void select_shadow(OpContext& context, std::span<const Tile> operands, uint8_t chosen_by_garbage, uint8_t* out,
+                   int64_t n) {
+  BlockPtr rooms[4];
+  const uint8_t* undefined = expanded(context, view_of(operands[0], n), n, rooms[0]);
+  const uint8_t* first = expanded(context, view_of(operands[1], n), n, rooms[1]);
+  const uint8_t* second = expanded(context, view_of(operands[2], n), n, rooms[2]);
+  const Tile condition = operands[0].materialized();
+  const bool stretches = condition.layout() != Layout::dense || condition.size() != n;
+  const View conditions = {reinterpret_cast<const uint8_t*>(TileParts::bytes(condition)), stretches ? 0 : 1};
+  const uint8_t* chosen = expanded(context, conditions, n, rooms[3]);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint8_t side = chosen[i] ? first[i] : second[i];
+    out[i] = undefined[i] ? chosen_by_garbage : side;
+  }
 }
 
 // Wider or narrower integers keep what is known of each byte.
@@ -137,14 +156,18 @@ void resize_shadow(OpId op, const Tile& from, DType to, uint8_t* out, int64_t n)
 
 BlockPtr undefined_everywhere(OpContext& context, DType dtype, int64_t size) {
   BlockPtr block = context.pool->allocate(size);
-  std::memset(block.data(), undefined_mask(dtype), static_cast<size_t>(size));
+  std::memset(block.data(), computed_mask(dtype), static_cast<size_t>(size));
   return block;
+}
+
+bool has_set_byte(const uint8_t* bytes, int64_t n) {
+  // Equal to itself moved by one: all bytes are the first.
+  return n > 0 && (bytes[0] != 0 || std::memcmp(bytes, bytes + 1, static_cast<size_t>(n - 1)) != 0);
 }
 
 BlockPtr settled(BlockPtr shadow, int64_t size) {
   if (!shadow) return shadow;
-  const uint8_t* bytes = bytes_of(shadow);
-  return std::any_of(bytes, bytes + size, [](uint8_t b) { return b != 0; }) ? std::move(shadow) : BlockPtr();
+  return has_set_byte(bytes_of(shadow), size) ? std::move(shadow) : BlockPtr();
 }
 
 BlockPtr elementwise_shadow(OpContext& context, const OpCall& call, std::span<const Tile> operands,
@@ -155,7 +178,7 @@ BlockPtr elementwise_shadow(OpContext& context, const OpCall& call, std::span<co
   uint8_t* out = bytes_of(block);
   const uint8_t mask = undefined_mask(result.dtype);
   if (call.op == OpId::select) {
-    select_shadow(operands[0], operands[1], operands[2], mask, out, n);
+    select_shadow(context, operands, computed_mask(result.dtype), out, n);
   } else if (const Rule rule = bitwise_rule(call.op)) {
     const View a = view_of(operands[0], n), b = view_of(operands[1], n);
     const Elements x(operands[0], n), y(operands[1], n);
@@ -172,18 +195,26 @@ BlockPtr elementwise_shadow(OpContext& context, const OpCall& call, std::span<co
   } else {
     // Undefined if any operand is; computed if another operand is defined there, or if an operand was computed.
     std::memset(out, 0, static_cast<size_t>(n));
+    const uint8_t own_flag = computed_mask(result.dtype) & static_cast<uint8_t>(~mask);
     for (const Tile& operand : operands) {
-      const View a = view_of(operand, n);
-      if (!a.bytes) continue;
-      const uint8_t flag = static_cast<uint8_t>(kComputedFlag & ~undefined_mask(operand.dtype()) & ~mask);
-      for (int64_t i = 0; i < n; ++i)
-        if (a.at(i)) out[i] |= static_cast<uint8_t>(mask | (a.at(i) & flag));
+      BlockPtr room;
+      const View view = view_of(operand, n);
+      if (!view.bytes) continue;
+      const uint8_t* a = expanded(context, view, n, room);
+      const uint8_t flag = static_cast<uint8_t>(own_flag & ~undefined_mask(operand.dtype()));
+      for (int64_t i = 0; i < n; ++i) {
+        const uint8_t joined = static_cast<uint8_t>(out[i] | mask | (a[i] & flag));
+        out[i] = a[i] ? joined : out[i];
+      }
     }
-    if (operands.size() > 1 && mask != 0xff) {
+    if (operands.size() > 1 && own_flag) {
       for (const Tile& operand : operands) {
-        const View a = view_of(operand, n);
-        for (int64_t i = 0; i < n; ++i)
-          if (out[i] && !a.at(i)) out[i] |= kComputedFlag;
+        BlockPtr room;
+        const uint8_t* a = expanded(context, view_of(operand, n), n, room);
+        for (int64_t i = 0; i < n; ++i) {
+          const uint8_t flagged = static_cast<uint8_t>(out[i] | own_flag);
+          out[i] = out[i] && !a[i] ? flagged : out[i];
+        }
       }
     }
   }

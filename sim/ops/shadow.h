@@ -16,8 +16,10 @@ inline bool any_shadow(std::span<const Tile> operands) {
 BlockPtr elementwise_shadow(OpContext& context, const OpCall& call, std::span<const Tile> operands,
                             const TypeAndShape& result);
 
-// Every element undefined.
+// Every element undefined, by a computation.
 BlockPtr undefined_everywhere(OpContext& context, DType dtype, int64_t size);
+
+bool has_set_byte(const uint8_t* bytes, int64_t n);
 
 // The shadow, or null when no byte of it is set.
 BlockPtr settled(BlockPtr shadow, int64_t size);

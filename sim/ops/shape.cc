@@ -256,6 +256,8 @@ Tile gather(OpContext& context, const OpCall& call, const Tile& source, const Ti
             const TypeAndShape& result) {
   const int axis = static_cast<int>(call.dims[0]);
   const Tile indices = index_tile.materialized();
+  const int32_t* words =
+      indices.repr() == DType::i32 ? reinterpret_cast<const int32_t*>(TileParts::bytes(indices)) : nullptr;
   const int64_t extent = source.shape()[axis];
   const int64_t step = row_major_strides(source.shape())[axis];  // of the result too
   const int64_t count = result.shape[axis];
@@ -263,12 +265,12 @@ Tile gather(OpContext& context, const OpCall& call, const Tile& source, const Ti
     const int64_t size = element_count(result.shape);
     for (int64_t i = 0; i < size; ++i) {
       const int64_t outer = i / (step * count), inner = i % step;
-      const int64_t at = modulo(indices.int_at(i), extent);
+      const int64_t at = modulo(words ? words[i] : indices.int_at(i), extent);
       std::memcpy(to + i * bytes, in + ((outer * extent + at) * step + inner) * bytes, static_cast<size_t>(bytes));
     }
   });
   if (indices.undefined()) {
-    const uint8_t mask = undefined_mask(result.dtype);
+    const uint8_t mask = computed_mask(result.dtype);
     const uint8_t* old = tile.undefined();
     BlockPtr shadow = context.pool->allocate(tile.size());
     for (int64_t i = 0; i < tile.size(); ++i)

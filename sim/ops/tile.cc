@@ -8,6 +8,7 @@
 
 #include "sim/ops/elements.h"
 #include "sim/ops/ops.h"
+#include "sim/ops/shadow.h"
 #include "sim/ops/tile_parts.h"
 
 namespace tilecheck {
@@ -97,8 +98,7 @@ uint8_t* Tile::make_shadow() {
 
 bool Tile::any_undefined() const {
   if (!undefined_) return false;
-  const uint8_t* bytes = undefined();
-  return std::any_of(bytes, bytes + size_, [](uint8_t b) { return b != 0; });
+  return has_set_byte(undefined(), size_);
 }
 
 const void* Tile::strip(int64_t offset, int64_t n, void* scratch) const {

@@ -53,5 +53,4 @@ struct TileParts {
 
 inline int repr_bytes(const Tile& tile) { return storage_bytes(tile.repr()); }
 
-
 }  // namespace tilecheck

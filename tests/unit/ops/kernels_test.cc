@@ -52,5 +52,40 @@ TEST_F(KernelOps, LoopsRecycleTheirBlocks) {
   EXPECT_EQ(pool.held_bytes(), held);
 }
 
+TEST_F(KernelOps, StripsInPiecesGiveTheBitsOfWholeTiles) {
+  // logistic(x * s) + y, converted: a chain as a fused loop runs it, in strips of several lengths.
+  struct Link {
+    OpCall call;
+    DType operand, result;
+  };
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    const Link chain[] = {{{.op = OpId::mulf}, dtype, dtype},
+                          {{.op = OpId::logistic}, dtype, dtype},
+                          {{.op = OpId::addf}, dtype, dtype},
+                          {{.op = OpId::fptosi, .dtype = DType::i8}, dtype, DType::i8}};
+    const Tile x = random_tile(dtype, {7, 131}, 1, -90, 90), y = random_tile(dtype, {7, 131}, 2, -90, 90);
+    const Tile s = Tile::scalar(context, dtype, 0.3);
+    const Tile scaled = run(chain[0].call, {x, s}), squashed = run(chain[1].call, {scaled});
+    const Tile sum = run(chain[2].call, {squashed, y}), whole = run(chain[3].call, {sum});
+    const int bytes = storage_bytes(dtype);
+    for (int64_t length : {1, 5, 64, 300, 917}) {
+      std::vector<int8_t> out(static_cast<size_t>(x.size()));
+      std::vector<double> strip(static_cast<size_t>(length));
+      const uint64_t splat = s.splat_bits();
+      for (int64_t at = 0; at < x.size(); at += length) {
+        const int64_t n = std::min(length, x.size() - at);
+        const void* first[] = {x.data<std::byte>() + at * bytes, &splat};
+        strip_fn(chain[0].call.op, dtype, dtype)({first, 2, strip.data(), n, &chain[0].call});
+        const void* second[] = {strip.data()};
+        strip_fn(chain[1].call.op, dtype, dtype)({second, 0, strip.data(), n, &chain[1].call});
+        const void* third[] = {strip.data(), y.data<std::byte>() + at * bytes};
+        strip_fn(chain[2].call.op, dtype, dtype)({third, 0, strip.data(), n, &chain[2].call});
+        strip_fn(chain[3].call.op, dtype, DType::i8)({second, 0, out.data() + at, n, &chain[3].call});
+      }
+      for (int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[static_cast<size_t>(i)], whole.int_at(i)) << dtype;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilecheck

@@ -11,6 +11,9 @@ class Shadows : public OpsTest {
   }
 };
 
+// Undefined and computed with defined data, in 4 bytes and in 1.
+constexpr int kC = 15 | kComputedFlag, kC1 = 1 | kComputedFlag;
+
 TEST_F(Shadows, FollowTheTable) {
   const auto i32 = [&](const std::vector<double>& v, const std::vector<int>& s) { return ints(DType::i32, v, s); };
   const Tile one = Tile::scalar_int(context, DType::i32, 1);
@@ -19,11 +22,11 @@ TEST_F(Shadows, FollowTheTable) {
     Tile result;
     std::vector<int> expected;
   } cases[] = {
-      {"add takes any undefined byte to the whole", i32({1, 2, 3}, {0, 1, 15}) + one, {0, 15, 15}},
-      {"add with a defined tile", one + i32({1, 2}, {0, 8}), {0, 15}},
+      {"add takes any undefined byte to the whole", i32({1, 2, 3}, {0, 1, 15}) + one, {0, kC, kC}},
+      {"add with a defined tile", one + i32({1, 2}, {0, 8}), {0, kC}},
       {"zero times undefined is undefined",
        tile(DType::f32, {0, 0}) * shadowed(tile(DType::f32, {1, 1}), {0, 15}),
-       {0, 15}},
+       {0, kC}},
       {"and keeps bytes apart", i32({0x01010101}, {5}) & i32({-1}, {0}), {5}},
       {"and with zero bytes absorbs", i32({0}, {15}) & tile(DType::i32, {0x0000ffff}), {3}},
       {"and absorbs only with what is defined", i32({0}, {15}) & i32({0}, {15}), {15}},
@@ -40,19 +43,19 @@ TEST_F(Shadows, FollowTheTable) {
        {3}},
       {"arithmetic shift right spreads the sign", i32({0}, {8}) >> Tile::scalar_int(context, DType::i32, 16), {14}},
       {"shift out of range", i32({0}, {15}) << Tile::scalar_int(context, DType::i32, 32), {0}},
-      {"shift by an undefined amount", tile(DType::i32, {1}) << i32({1}, {1}), {15}},
+      {"shift by an undefined amount", tile(DType::i32, {1}) << i32({1}, {1}), {kC}},
       {"truncate keeps low bytes", convert(i32({0, 0}, {12, 2}), DType::i16), {0, 2}},
       {"sign extension spreads the top byte", convert(ints(DType::i16, {0, 0}, {1, 2}), DType::i32), {1, 14}},
       {"zero extension", convert(ints(DType::u16, {0}, {2}), DType::u32), {2}},
       {"conversion to float", convert(i32({0, 0}, {1, 0}), DType::f32), {15, 0}},
       {"narrowing float", convert(shadowed(tile(DType::f32, {0, 0}), {15, 0}), DType::bf16), {3, 0}},
-      {"comparison", lt(i32({0, 0}, {1, 0}), one), {1, 0}},
+      {"comparison", lt(i32({0, 0}, {1, 0}), one), {kC1, 0}},
       {"select by a defined condition",
        select(tile(DType::b1, {1, 0, 1}), i32({1, 1, 1}, {15, 15, 0}), i32({2, 2, 2}, {0, 3, 15})),
        {15, 3, 0}},
       {"select by an undefined condition",
        select(ints(DType::b1, {1, 0}, {1, 0}), tile(DType::i32, {1, 1}), tile(DType::i32, {2, 2})),
-       {15, 0}},
+       {kC, 0}},
       {"masking garbage away",
        select(lt(iota(context, DType::i32, {3}, 0), 2), i32({1, 1, 1}, {0, 0, 15}),
               Tile::scalar_int(context, DType::i32, 0)),
@@ -62,21 +65,33 @@ TEST_F(Shadows, FollowTheTable) {
        bitcast(shadowed(tile(DType::i16, {2, 2}, {0, 0, 0, 0}), {3, 0, 0, 2}), DType::i32),
        {3, 8}},
       {"words taken apart", bitcast(shadowed(tile(DType::i32, {1, 2}, {0, 0}), {12, 1}), DType::i16), {0, 1, 3, 0}},
-      {"sum over rows", reduce_sum(shadowed(tile(DType::f32, {2, 2}, {1, 2, 3, 4}), {0, 15, 0, 0}), {1}), {15, 0}},
-      {"max over columns", reduce_max(shadowed(tile(DType::f32, {2, 2}, {1, 2, 3, 4}), {0, 15, 0, 0}), {0}), {0, 15}},
-      {"argmax", argmax(shadowed(tile(DType::f32, {2, 2}, {1, 2, 3, 4}), {0, 15, 0, 0}), 1), {15, 0}},
+      {"sum over rows", reduce_sum(shadowed(tile(DType::f32, {2, 2}, {1, 2, 3, 4}), {0, 15, 0, 0}), {1}), {kC, 0}},
+      {"max over columns", reduce_max(shadowed(tile(DType::f32, {2, 2}, {1, 2, 3, 4}), {0, 15, 0, 0}), {0}), {0, kC}},
+      {"argmax", argmax(shadowed(tile(DType::f32, {2, 2}, {1, 2, 3, 4}), {0, 15, 0, 0}), 1), {kC, 0}},
       {"gather by an undefined index",
        take_along_axis(tile(DType::f32, {3}, {1, 2, 3}), shadowed(tile(DType::i32, {2}, {0, 1}), {0, 15}), 0),
-       {0, 15}},
+       {0, kC}},
       {"rotate by an undefined amount",
        rotate(tile(DType::f32, {2}, {1, 2}), shadowed(Tile::scalar_int(context, DType::i32, 1), {15}), 0),
-       {15, 15}},
+       {kC, kC}},
+      {"what was computed stays so",
+       bitcast(convert(i32({0, 0}, {kC, 15}), DType::f32) * tile(DType::f32, {1, 1}), DType::i32),
+       {kC, kC}},
+      {"conversion of what was computed", convert(i32({0, 0}, {kC, 15}), DType::f32), {kC, 15}},
+      {"both undefined is not computed", i32({0}, {15}) + i32({0}, {15}), {15}},
+      {"shifted flag", i32({0}, {8 | kComputedFlag}) >> Tile::scalar_int(context, DType::i32, 31), {kC}},
+      {"packed flag",
+       bitcast(shadowed(tile(DType::i16, {2, 1}, {0, 0}), {3 | kComputedFlag, 0}), DType::i32),
+       {3 | kComputedFlag}},
+      {"unpacked flag",
+       bitcast(shadowed(tile(DType::i32, {1, 1}, {0}), {12 | kComputedFlag}), DType::i16),
+       {0, 3 | kComputedFlag}},
       {"splat of an undefined scalar",
        broadcast_to(shadowed(Tile::scalar(context, DType::f32, 1), {15}), {2}),
        {15, 15}},
       {"undefined scalar joins a tile",
        tile(DType::f32, {1, 2}) + shadowed(Tile::scalar(context, DType::f32, 1), {15}),
-       {15, 15}},
+       {kC, kC}},
   };
   for (const auto& c : cases) EXPECT_EQ(shadow_of(c.result), c.expected) << c.what;
 }
@@ -85,11 +100,11 @@ TEST_F(Shadows, MatmulMarksTheRowsAndColumnsItMust) {
   const Tile a = shadowed(random_tile(DType::f32, {2, 3}, 1), {0, 15, 0, 0, 0, 0});
   const Tile b = shadowed(random_tile(DType::f32, {3, 2}, 2), {0, 0, 0, 0, 0, 15});
   const Tile plain_a = random_tile(DType::f32, {2, 3}, 1), plain_b = random_tile(DType::f32, {3, 2}, 2);
-  EXPECT_EQ(shadow_of(matmul(a, plain_b)), (std::vector<int>{15, 15, 0, 0}));
-  EXPECT_EQ(shadow_of(matmul(plain_a, b)), (std::vector<int>{0, 15, 0, 15}));
+  EXPECT_EQ(shadow_of(matmul(a, plain_b)), (std::vector<int>{kC, kC, 0, 0}));
+  EXPECT_EQ(shadow_of(matmul(plain_a, b)), (std::vector<int>{0, kC, 0, kC}));
   EXPECT_EQ(shadow_of(matmul(plain_a, plain_b, DotDims::plain(),
                              shadowed(random_tile(DType::f32, {2, 2}, 3), {0, 0, 15, 0}))),
-            (std::vector<int>{0, 0, 15, 0}));
+            (std::vector<int>{0, 0, kC, 0}));
 }
 
 TEST_F(Shadows, AreDroppedWhenNothingIsLeftOfThem) {
