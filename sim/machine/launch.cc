@@ -47,15 +47,27 @@ std::vector<Finding> order_dependent(const std::vector<Finding>& apart, const st
   return found;
 }
 
+// Serial; again while a run learns something that changes how waits are judged (Engine::judge_again). A run that met what is
+// not modelled says nothing that another would say better.
+SerialRun run_judged(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
+                     const LaunchOptions& options, bool apart) {
+  LaunchOptions judged = options;
+  if (!judged.sync.hindsight) judged.sync.hindsight = make_hindsight();
+  while (true) {
+    SerialRun run = run_serial(spec, body, args, judged, apart);
+    if (!run.judge_again || !run.result.report.incomplete.empty()) return run;
+  }
+}
+
 // Serial, with parallel coordinates held apart first; if that leaves undefined values that a plain run does not have,
 // the kernel depends on the order of parallel steps, and the plain run's results stand.
 LaunchResult run_in_order(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
                           const LaunchOptions& options) {
   const bool apart = options.check_definedness && options.cores == 1 && has_parallel_axis(spec);
-  SerialRun run = run_serial(spec, body, args, options, apart);
+  SerialRun run = run_judged(spec, body, args, options, apart);
   const std::vector<Finding>& findings = run.result.report.findings;
   if (!run.set_apart || std::none_of(findings.begin(), findings.end(), is_undefined)) return std::move(run.result);
-  SerialRun plain = run_serial(spec, body, args, options, false);
+  SerialRun plain = run_judged(spec, body, args, options, false);
   for (Finding& f : order_dependent(findings, plain.result.report.findings))
     plain.result.report.findings.push_back(std::move(f));
   return std::move(plain.result);
@@ -77,9 +89,10 @@ std::optional<LaunchResult> run_in_parts(const KernelSpec& spec, const Body& bod
   return result;
 }
 
-// One run. Adds to options.sync.hindsight what has to be known before the first wait; `again` says that it did.
-LaunchResult run_once(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
-                      const LaunchOptions& options, bool& again) {
+}  // namespace
+
+LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
+                    const LaunchOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   validate(spec);
   if (options.devices < 1 || options.cores < 1) throw InputError("launch", "devices and cores must be at least 1");
@@ -98,26 +111,7 @@ LaunchResult run_once(const KernelSpec& spec, const Body& body, std::span<const 
   result.report.schedule = to_string(options.sync.schedule);
   result.report.numerics = numerics_name(options.numerics);
   result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  again = engine.judge_again();
   return result;
-}
-
-}  // namespace
-
-LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
-                    const LaunchOptions& options) {
-  LaunchOptions judged = options;
-  if (!judged.sync.hindsight) judged.sync.hindsight = make_hindsight();
-  double seconds = 0;
-  while (true) {
-    bool again = false;
-    LaunchResult result = run_once(spec, body, args, judged, again);
-    seconds += result.report.seconds;
-    // A run that was cancelled, or met what is not modelled, says nothing that another would say better.
-    if (again && result.report.incomplete.empty()) continue;
-    result.report.seconds = seconds;
-    return result;
-  }
 }
 
 }  // namespace tilecheck

@@ -106,6 +106,7 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
     for (std::string& text : s->incomplete) result.report.incomplete.push_back(std::move(text));
   }
   for (DeviceMemory& m : memory) result.devices.push_back(collect_results(spec, m, engine, sink));
+  run.judge_again = engine.judge_again();
   result.report.replay = engine.decisions();
   result.report.schedule_independent = engine.schedule_independent();
   return run;

@@ -7,7 +7,8 @@ namespace tilecheck {
 
 struct SerialRun {
   LaunchResult result;     // report: findings, incomplete, counters, replay
-  bool set_apart = false;  // memory was marked at least once
+  bool set_apart = false;    // memory was marked at least once
+  bool judge_again = false;  // Engine::judge_again
 };
 
 // set_parallel_steps_apart: what one parallel coordinate leaves in scratch and output slots counts as undefined for the
