@@ -70,12 +70,12 @@ bool is_capture(const std::string& directory) {
   return std::filesystem::is_regular_file(directory + "/call.json", error);
 }
 
-Subject capture_subject(const std::string& directory, const CommandLine& line) {
+Subject capture_subject(const std::string& directory, const CommandLine& line, const std::string& module) {
   std::string trimmed = directory;
   while (trimmed.size() > 1 && trimmed.ends_with('/')) trimmed.pop_back();
   const std::string file = trimmed + "/call.json";
   const Json call = read_call(file);
-  std::vector<Subject> subjects = payload_subjects(trimmed + "/module.mlir", line);
+  std::vector<Subject> subjects = payload_subjects(trimmed + "/" + module, line);
   if (subjects.size() != 1)
     throw InputError(trimmed,
                      "a capture has one call, found " + std::to_string(subjects.size()) + "; choose one with --call");
@@ -104,17 +104,20 @@ Subject capture_subject(const std::string& directory, const CommandLine& line) {
       s.operand_files[{d, i}] = trimmed + "/operand_" + std::to_string(i) + device_suffix(s.devices, d) + ".npy";
 
   std::vector<CompareRule> rules;
+  std::vector<bool> has_golden;  // "none": no result is right
   for (const Json& r : list_field(call, "results", file)) {
     CompareRule rule{.atol = tolerance(r, "atol", file), .rtol = tolerance(r, "rtol", file), .skip_expected_nan = true};
     rules.push_back(rule);
+    has_golden.push_back(r.value("golden", "") != "none");
   }
   if (rules.size() != s.results.size())
     throw InputError(file, std::to_string(rules.size()) + " results, the call has " + std::to_string(s.results.size()));
-  s.expected = [trimmed, rules, results = s.results, devices = s.devices](int device,
-                                                                          int result) -> std::optional<Expected> {
+  s.expected = [trimmed, rules, has_golden, results = s.results, devices = s.devices](
+                   int device, int result) -> std::optional<Expected> {
     const std::string name = std::to_string(result) + device_suffix(devices, device) + ".npy";
     const ResultInfo& info = results[static_cast<size_t>(result)];
     Expected e{.rule = rules[static_cast<size_t>(result)], .source = trimmed + "/result_" + name};
+    if (!has_golden[static_cast<size_t>(result)]) return std::nullopt;
     e.array = read_npy(e.source, info.dtype);
     const std::string valid = trimmed + "/valid_" + name;
     if (std::filesystem::exists(valid)) e.valid = read_valid(valid, info.shape);

@@ -14,8 +14,9 @@ namespace tilecheck {
 // readers say.
 std::vector<Subject> payload_subjects(const std::string& path, const CommandLine& line);
 
-// A directory with call.json and module.mlir: operands, devices, goldens and tolerances are taken from it.
-Subject capture_subject(const std::string& directory, const CommandLine& line);
+// A directory with call.json and a module: operands, devices, goldens and tolerances are taken from it.
+Subject capture_subject(const std::string& directory, const CommandLine& line,
+                        const std::string& module = "module.mlir");
 bool is_capture(const std::string& directory);
 
 // The calls of a file or capture directory that `line` chooses, and one of them decoded: for inspect and diff.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 #include "harness/fit.h"
@@ -144,6 +145,29 @@ std::string replay_command(const RunOptions& options, const Report& report) {
 
 }  // namespace
 
+namespace {
+
+struct TooLarge {};
+
+// A core's windows and VMEM scratch, as the machine allocates them. The largest VMEM of any target is 128 MiB.
+constexpr double kMaxSimulatedVmemGib = 2;
+double simulated_vmem_gib(const KernelSpec& spec) {
+  double bytes = 0;
+  const auto add = [&](const Shape& shape, DType dtype, int copies) {
+    double n = static_cast<double>(storage_bytes(dtype)) * copies;
+    for (int64_t d : shape) n *= static_cast<double>(d);
+    bytes += n;
+  };
+  for (const auto* list : {&spec.in, &spec.out})
+    for (const Window& w : *list)
+      if (w.pipelined()) add(w.block_sizes(), w.dtype, slot_count(spec, w).slots);
+  for (const Scratch& s : spec.scratch)
+    if (s.space == Space::vmem) add(s.shape, s.dtype, 1);
+  return bytes / (1 << 30);
+}
+
+}  // namespace
+
 RunResult run_subject(const Subject& subject, const RunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   RunResult result;
@@ -154,11 +178,20 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   LaunchOptions launch_options = options.launch;
   launch_options.devices = subject.devices;
   launch_options.mesh = subject.mesh;
+  launch_options.cores = std::max(launch_options.cores, subject.cores);
   launch_options.sync.seed = options.seed;
   if (!launch_options.target) launch_options.target = &target_named("v5e");
   std::optional<Launchable> launched;
   try {
     launched = subject.bind(result.operands);
+    if (const double gib = simulated_vmem_gib(launched->spec); gib > kMaxSimulatedVmemGib) {
+      // What no chip could hold is judged without a run: the fit model names it.
+      char text[96];
+      std::snprintf(text, sizeof text, "not run: its blocks and scratch take %.1f GiB of VMEM", gib);
+      if (!options.analyse_fit) throw Incomplete(text);
+      o.warnings.emplace_back(text);
+      throw TooLarge{};
+    }
     LaunchResult run = launch(launched->spec, launched->body, launched->args, launch_options);
     o.report = std::move(run.report);
     o.steps = std::move(run.steps);
@@ -168,6 +201,8 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
         for (size_t i = 0; i < device.out.size(); ++i)
           device.out[i] = subject.declared_result(static_cast<int>(i), device.out[i]);
     o.ran = true;
+  } catch (const TooLarge&) {
+    o.report.kernel = subject.spec.name;
   } catch (const Incomplete& e) {
     o.report.incomplete.emplace_back(e.what());
   }
