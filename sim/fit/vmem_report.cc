@@ -76,6 +76,9 @@ class Reporter {
     VmemRow row = buffer_row(VmemRowKind::scratch, s.name, s.dtype, s.shape);
     row.reason = "scratch";
     row.total_bytes = row.padded_bytes;
+    // libtpu 0.0.42.1 refuses an allocation larger than the memory before it looks whether registers could hold what is
+    // used.
+    if (row.padded_bytes > target_[FigureId::vmem_bytes] && survival == Survival::promoted) survival = Survival::lives;
     if (survival == Survival::unused) row.reason = "scratch nothing reads: dropped";
     if (survival == Survival::promoted) row.reason = "written before each read: in registers";
     if (survival != Survival::lives) row.total_bytes = 0;
