@@ -184,7 +184,6 @@ std::string descr(DType dtype) {
     case DTypeClass::semaphore:
       return order + "i" + digit;
     case DTypeClass::floating:
-      if (dtype == DType::f8e5m2) return "<f1";
       if (dtype == DType::bf16 || bytes == 1) return std::string("<V") + digit;
       return std::string("<f") + digit;
   }

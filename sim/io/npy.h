@@ -1,5 +1,6 @@
 // numpy's .npy files: versions 1 to 3, little-endian, C or Fortran order.
-// Format: numpy.lib.format in numpy 2.4. Types of ml_dtypes 0.6: bf16 is written '<V2', e5m2 '<f1', its others '<V1'.
+// Format: numpy.lib.format in numpy 2.4. Types of ml_dtypes 0.6: bf16 is written '<V2', its 8- and 4-bit floats '<V1'
+// (numpy writes e5m2 as '<f1', which it cannot read back; that is read here too).
 #pragma once
 
 #include <cstddef>

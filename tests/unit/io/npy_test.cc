@@ -172,7 +172,7 @@ TEST(Npy, HeaderIsNumpysOwn) {
   for (const Row& row : std::initializer_list<Row>{{DType::bf16, "<V2"},
                                                    {DType::f16, "<f2"},
                                                    {DType::f8e4m3fn, "<V1"},
-                                                   {DType::f8e5m2, "<f1"},
+                                                   {DType::f8e5m2, "<V1"},
                                                    {DType::f4e2m1fn, "<V1"},
                                                    {DType::i4, "<V1"},
                                                    {DType::u2, "<V1"},
