@@ -47,31 +47,36 @@ void add_rows(Array& target, int64_t b, int64_t h, int64_t first, const Array& r
   for (size_t i = 0; i < rows.values.size(); ++i) to[i] += rows.values[i];
 }
 
-// The softmax of some queries of one head over all its keys.
-struct Weights {
-  Array logits;              // (queries, keys), capped; -infinity for keys that may not be seen
-  Array p;                   // (queries, keys)
-  std::vector<double> m, l;  // of each query
-};
-
-// queries: rows [first, ...) of head h.
-Weights weigh(const Array& queries, const Array& keys, const AttentionOptions& options, int64_t b, int64_t h,
-              int64_t first) {
-  Weights w{product(queries, transpose(keys)), {}, {}, {}};
-  w.p = Array(w.logits.shape);
-  for (int64_t i = 0; i < queries.dim(0); ++i) {
-    double m = -INFINITY, l = 0;
+// The capped logits of some queries of one head, (queries, keys); -infinity for keys that may not be seen. queries:
+// rows [first, ...) of head h.
+Array logits_of(const Array& queries, const Array& keys, const AttentionOptions& options, int64_t b, int64_t h,
+                int64_t first) {
+  Array logits = product(queries, transpose(keys));
+  for (int64_t i = 0; i < queries.dim(0); ++i)
     for (int64_t j = 0; j < keys.dim(0); ++j) {
-      double& logit = w.logits(i, j);
+      double& logit = logits(i, j);
       if (options.bias) logit += (*options.bias)(b, h, first + i, j);
       logit *= options.scale;
       if (options.soft_cap != 0) logit = options.soft_cap * std::tanh(logit / options.soft_cap);
       if (!may_see(options, b, first + i, j)) logit = -INFINITY;
-      m = std::max(m, logit);
     }
+  return logits;
+}
+
+// Their softmax over all keys.
+struct Weights {
+  Array p;                   // (queries, keys)
+  std::vector<double> m, l;  // of each query
+};
+
+Weights softmax(const Array& logits) {
+  Weights w{Array(logits.shape), {}, {}};
+  for (int64_t i = 0; i < logits.dim(0); ++i) {
+    double m = -INFINITY, l = 0;
+    for (int64_t j = 0; j < logits.dim(1); ++j) m = std::max(m, logits(i, j));
     if (m != -INFINITY) {
-      for (int64_t j = 0; j < keys.dim(0); ++j) l += w.p(i, j) = std::exp(w.logits(i, j) - m);
-      for (int64_t j = 0; j < keys.dim(0); ++j) w.p(i, j) /= l;
+      for (int64_t j = 0; j < logits.dim(1); ++j) l += w.p(i, j) = std::exp(logits(i, j) - m);
+      for (int64_t j = 0; j < logits.dim(1); ++j) w.p(i, j) /= l;
     }
     w.m.push_back(m);
     w.l.push_back(l);
@@ -103,7 +108,7 @@ AttentionResult attention(const Array& q, const Array& k, const Array& v, const 
     for (int64_t h = kv_head * n.group(); h < (kv_head + 1) * n.group(); ++h)
       for (int64_t first = 0; first < n.q_len; first += kQueries) {
         const Array queries = rows_of(q, b, h, first, std::min(kQueries, n.q_len - first));
-        const Weights w = weigh(queries, keys, options, b, h, first);
+        const Weights w = softmax(logits_of(queries, keys, options, b, h, first));
         add_rows(result.out, b, h, first, weighted_sum(w.p, values));
         for (int64_t i = 0; i < queries.dim(0); ++i) {
           const auto at = static_cast<size_t>(i);
@@ -118,6 +123,19 @@ AttentionResult attention(const Array& q, const Array& k, const Array& v, const 
 
 AttentionGradients attention_backward(const Array& q, const Array& k, const Array& v, const Array& d_out,
                                       const AttentionOptions& options) {
+  const AttentionResult forward = attention(q, k, v, options);
+  ForwardResiduals residuals{forward.logsumexp, Array(forward.logsumexp.shape)};
+  const int64_t v_dim = v.dim(3);
+  for (size_t row = 0; row < residuals.delta.values.size(); ++row)
+    for (size_t c = 0; c < static_cast<size_t>(v_dim); ++c) {
+      const size_t at = row * static_cast<size_t>(v_dim) + c;
+      residuals.delta.values[row] += forward.out.values[at] * d_out.values[at];
+    }
+  return attention_backward(q, k, v, d_out, residuals, options);
+}
+
+AttentionGradients attention_backward(const Array& q, const Array& k, const Array& v, const Array& d_out,
+                                      const ForwardResiduals& residuals, const AttentionOptions& options) {
   const Sizes n = sizes_of(q, k, v);
   AttentionGradients g = {Array(q.shape), Array(k.shape), Array(v.shape), {}};
   if (options.bias) g.dbias = Array(options.bias->shape);
@@ -127,23 +145,22 @@ AttentionGradients attention_backward(const Array& q, const Array& k, const Arra
       for (int64_t first = 0; first < n.q_len; first += kQueries) {
         const int64_t count = std::min(kQueries, n.q_len - first);
         const Array queries = rows_of(q, b, h, first, count), d_rows = rows_of(d_out, b, h, first, count);
-        const Weights w = weigh(queries, keys, options, b, h, first);
+        const Array logits = logits_of(queries, keys, options, b, h, first);
         const Array dp = product(d_rows, transpose(values));  // out = p v
-        Array ds(w.p.shape);                                  // by q k^T + bias
-        for (int64_t i = 0; i < count; ++i) {
-          // p is a softmax: its derivative by the capped logits is p_ij (dp_ij - sum_t p_it dp_it).
-          double average = 0;
-          for (int64_t j = 0; j < n.kv_len; ++j) average += w.p(i, j) * dp(i, j);
+        Array p(logits.shape), ds(logits.shape);              // ds: by q k^T + bias
+        for (int64_t i = 0; i < count; ++i)
           for (int64_t j = 0; j < n.kv_len; ++j) {
-            if (w.p(i, j) == 0) continue;  // may not be seen, or weighs nothing
-            const double tanh = options.soft_cap != 0 ? w.logits(i, j) / options.soft_cap : 0;
-            ds(i, j) = w.p(i, j) * (dp(i, j) - average) * (1 - tanh * tanh) * options.scale;
+            if (logits(i, j) == -INFINITY) continue;  // may not be seen
+            p(i, j) = std::exp(logits(i, j) - residuals.logsumexp(b, h, first + i));
+            // p is a softmax: its derivative by the capped logits is p_ij (dp_ij - sum_t p_it dp_it), and that sum is
+            // the query's delta.
+            const double tanh = options.soft_cap != 0 ? logits(i, j) / options.soft_cap : 0;
+            ds(i, j) = p(i, j) * (dp(i, j) - residuals.delta(b, h, first + i)) * (1 - tanh * tanh) * options.scale;
             if (options.bias) g.dbias(b, h, first + i, j) = ds(i, j);
           }
-        }
         add_rows(g.dq, b, h, first, weighted_sum(ds, keys));
         add_rows(g.dk, b, kv_head, 0, weighted_sum(transpose(ds), queries));
-        add_rows(g.dv, b, kv_head, 0, weighted_sum(transpose(w.p), d_rows));
+        add_rows(g.dv, b, kv_head, 0, weighted_sum(transpose(p), d_rows));
       }
   });
   return g;

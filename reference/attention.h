@@ -42,6 +42,14 @@ struct AttentionGradients {
 AttentionGradients attention_backward(const Array& q, const Array& k, const Array& v, const Array& d_out,
                                       const AttentionOptions& options = {});
 
+// The same from what a forward pass has left, which is used as it is given: p = exp(capped - logsumexp).
+struct ForwardResiduals {
+  Array logsumexp;  // (batch, q_heads, q_len)
+  Array delta;      // (batch, q_heads, q_len): each query's sum of out * d_out
+};
+AttentionGradients attention_backward(const Array& q, const Array& k, const Array& v, const Array& d_out,
+                                      const ForwardResiduals& residuals, const AttentionOptions& options);
+
 // Attention of one query per sequence over keys that lie in pages.
 // q(batch, q_heads, dim); k_pages, v_pages(kv_heads, pages, page_size, dim); lengths(batch): keys of each sequence;
 // page_table(batch, pages_per_sequence): key t of sequence b is row t % page_size of page page_table(b, t / page_size).
