@@ -6,6 +6,7 @@
 #include "harness/reference_array.h"
 #include "kernels/list.h"
 #include "kernels/tiling.h"
+#include "kernels/twins.h"
 #include "reference/basic.h"
 
 namespace tilecheck {
@@ -57,7 +58,8 @@ Kernel add_matrices_kernel() {
                      int_param("block_rows", 256, "rows in a block", {8, 64, 256}),
                      int_param("block_columns", 512, "columns in a block", {128, 512}),
                      dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16, DType::i32})},
-          .make = make};
+          .make = make,
+          .broken = add_twins()};
 }
 
 }  // namespace tilecheck

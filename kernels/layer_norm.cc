@@ -8,6 +8,7 @@
 #include "kernels/list.h"
 #include "kernels/naive.h"
 #include "kernels/tiling.h"
+#include "kernels/twins.h"
 #include "reference/basic.h"
 
 namespace tilecheck {
@@ -89,7 +90,8 @@ Kernel layer_norm_kernel() {
                      int_param("block_rows", 256, "rows in a block", {8, 64, 256}),
                      number_param("epsilon", 1e-5, "added to the variance", {1e-5, 1e-3}),
                      dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16})},
-          .make = make};
+          .make = make,
+          .broken = layer_norm_twins()};
 }
 
 }  // namespace tilecheck

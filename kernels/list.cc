@@ -3,8 +3,8 @@
 namespace tilecheck {
 
 std::vector<Kernel> built_in_kernels() {
-  return {relu_2x_plus_1_kernel(), add_matrices_kernel(), transpose_kernel(),
-          matmul_kernel(),         softmax_rows_kernel(), layer_norm_kernel()};
+  return {relu_2x_plus_1_kernel(), add_matrices_kernel(),    transpose_kernel(), matmul_kernel(), softmax_rows_kernel(),
+          layer_norm_kernel(),     flash_attention_kernel(), mha_kernel(),       mha_dq_kernel(), mha_dkv_kernel()};
 }
 
 }  // namespace tilecheck

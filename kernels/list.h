@@ -17,5 +17,9 @@ Kernel transpose_kernel();
 Kernel matmul_kernel();
 Kernel softmax_rows_kernel();
 Kernel layer_norm_kernel();
+Kernel flash_attention_kernel();
+Kernel mha_kernel();
+Kernel mha_dq_kernel();
+Kernel mha_dkv_kernel();
 
 }  // namespace tilecheck

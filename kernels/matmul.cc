@@ -12,6 +12,7 @@
 #include "kernels/list.h"
 #include "kernels/naive.h"
 #include "kernels/tiling.h"
+#include "kernels/twins.h"
 #include "reference/basic.h"
 
 namespace tilecheck {
@@ -102,7 +103,8 @@ Kernel matmul_kernel() {
                      int_param("block_k", 256, "contracted elements in a block", {16, 64, 128}),
                      dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16, DType::i8},
                                  "element type of a and b; of c too, but i32 for integers")},
-          .make = make};
+          .make = make,
+          .broken = matmul_twins()};
 }
 
 }  // namespace tilecheck

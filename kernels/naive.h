@@ -11,7 +11,12 @@ namespace tilecheck {
 class Naive {
  public:
   Tile tile(const HostArray& array);
+  // array[index..., :, ...]: the part that the first indices pick.
+  Tile tile(const HostArray& array, const Dims& index);
+  Tile iota(const Shape& shape, int dimension) { return tilecheck::iota(context_, DType::i32, shape, dimension); }
   static HostArray array(const Tile& tile);
+  // Writes a tile's elements, of the array's type, from element `offset` on.
+  static void write(const Tile& tile, HostArray& array, int64_t offset);
 
  private:
   TilePool pool_;

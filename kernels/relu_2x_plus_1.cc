@@ -7,6 +7,7 @@
 #include "harness/reference_array.h"
 #include "kernels/list.h"
 #include "kernels/tiling.h"
+#include "kernels/twins.h"
 #include "reference/basic.h"
 
 namespace tilecheck {
@@ -46,7 +47,8 @@ Kernel relu_2x_plus_1_kernel() {
           .params = {int_param("n", 1024, "elements", {1, 100, 1000, 1024}),
                      int_param("block", 256, "elements in a block", {8, 128, 256, 1000}),
                      dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16, DType::i32})},
-          .make = make};
+          .make = make,
+          .broken = relu_2x_plus_1_twins()};
 }
 
 }  // namespace tilecheck

@@ -29,4 +29,12 @@ inline Tile keep_where(Tile mask, Tile tile, double other) {
   return select(std::move(mask), std::move(tile), std::move(fill));
 }
 
+// The rows of a [rows, columns] Ref, with 0 in place of all but the first `count`: where those beyond are undefined,
+// and would spoil a sum that multiplies them by 0.
+inline Tile load_first_rows(Core& core, const Ref& ref, int64_t count, Loc at = std::source_location::current()) {
+  Tile tile = core.load(ref, {}, at);
+  const int64_t rows = tile.shape()[0];
+  return count < rows ? keep_where(first_rows(core, rows, count), std::move(tile), 0) : tile;
+}
+
 }  // namespace tilecheck

@@ -7,6 +7,7 @@
 #include "harness/reference_array.h"
 #include "kernels/list.h"
 #include "kernels/tiling.h"
+#include "kernels/twins.h"
 #include "reference/basic.h"
 
 namespace tilecheck {
@@ -64,7 +65,8 @@ Kernel transpose_kernel() {
                      int_param("block_rows", 128, "rows in a block of x", {8, 128}),
                      int_param("block_columns", 128, "columns in a block of x", {8, 128}),
                      dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16, DType::i32})},
-          .make = make};
+          .make = make,
+          .broken = transpose_twins()};
 }
 
 }  // namespace tilecheck
