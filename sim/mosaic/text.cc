@@ -20,7 +20,7 @@ bool is_word(char c) {
 void TextCursor::fail(const std::string& expected) {
   const std::string_view near = text_.substr(at_, 24);
   throw InputError(where_, "at offset " + std::to_string(base_ + at_) + ": expected " + expected +
-                                            (near.empty() ? ", found the end" : ", found `" + std::string(near) + "`"));
+                               (near.empty() ? ", found the end" : ", found `" + std::string(near) + "`"));
 }
 
 void TextCursor::skip_space() {
@@ -200,13 +200,13 @@ const Type* opaque(Module& module, std::string_view text) {
 
 const Type* type_at(Module& module, TextCursor& text, int depth);
 
-// "8x?x128xf32": the dimensions and the element of a shaped type.
-const Type* shaped(Module& module, TextCursor& text, TypeKind kind, int depth) {
+// "<8x?x128xf32>": the dimensions and the element of a shaped type that begins at `start`.
+const Type* shaped(Module& module, TextCursor& text, TypeKind kind, size_t start, int depth) {
   Type type;
   type.kind = kind;
   text.expect("<");
   while (true) {
-    const size_t start = text.at();
+    const size_t dim_start = text.at();
     int64_t dim = kDynamic;
     if (!text.eat("?")) {
       if (!std::isdigit(static_cast<unsigned char>(text.peek()))) break;
@@ -215,7 +215,7 @@ const Type* shaped(Module& module, TextCursor& text, TypeKind kind, int depth) {
       std::string_view digits = text.word();
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
       if (error != std::errc() || end == digits.data() + digits.size() || *end != 'x') {
-        text.seek(start);
+        text.seek(dim_start);
         text.fail("a dimension followed by x");
       }
       text.seek(text.at() - digits.size() + static_cast<size_t>(end - digits.data()));
@@ -228,9 +228,10 @@ const Type* shaped(Module& module, TextCursor& text, TypeKind kind, int depth) {
     type.shape.push_back(dim);
   }
   const Type* element = type_at(module, text, depth + 1);
-  if (element->kind != TypeKind::scalar && !(kind == TypeKind::tensor && element->kind == TypeKind::index))
-    text.fail("an element type");
   type.dtype = element->dtype;
+  // Of elements that are none of ours, the type is opaque as a whole.
+  const bool known =
+      element->kind == TypeKind::scalar || (kind == TypeKind::tensor && element->kind == TypeKind::index);
   while (text.eat(",")) {
     const Attr* attr = parse_attr(module, text);
     if (kind != TypeKind::memref) continue;
@@ -241,7 +242,7 @@ const Type* shaped(Module& module, TextCursor& text, TypeKind kind, int depth) {
     }
   }
   text.expect(">");
-  return module.make(type);
+  return known ? module.make(type) : opaque(module, text.since(start));
 }
 
 const Type* type_at(Module& module, TextCursor& text, int depth) {
@@ -288,9 +289,9 @@ const Type* type_at(Module& module, TextCursor& text, int depth) {
     return module.make(type);
   }
   if (word == "none") return module.make(Type{});
-  if (word == "vector") return shaped(module, text, TypeKind::vector, depth);
-  if (word == "memref") return shaped(module, text, TypeKind::memref, depth);
-  if (word == "tensor") return shaped(module, text, TypeKind::tensor, depth);
+  if (word == "vector") return shaped(module, text, TypeKind::vector, start, depth);
+  if (word == "memref") return shaped(module, text, TypeKind::memref, start, depth);
+  if (word == "tensor") return shaped(module, text, TypeKind::tensor, start, depth);
   if (const std::optional<DType> dtype = scalar_dtype(word)) {
     Type type;
     type.kind = TypeKind::scalar;

@@ -1,0 +1,7 @@
+module @tilecheck_capture attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<24x128xf32>) -> tensor<24x128xf32> {
+    %0 = stablehlo.custom_call @tpu_custom_call(%arg0, %arg1) {backend_config = "{\22a\22: 1}", kernel_name = "dynamic_grid", mhlo.frontend_attributes = {kernel_metadata = "{}"}, operand_layouts = [dense<> : tensor<0xindex>, dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<i32>, tensor<24x128xf32>) -> tensor<24x128xf32>
+    return %0 : tensor<24x128xf32>
+  }
+}
+
