@@ -20,14 +20,24 @@ namespace {
 // Where the golden is not what the machine does. docs/conformance.md has the evidence.
 struct Exception {
   const char* capture;
+  const char* kind;  // of the finding
   const char* reason;
 };
 constexpr Exception kExceptions[] = {
-    {"own_un_gelu", "JAX's CPU tanh is -1 below -7.9 (3.7 ulp off); ours is rounded correctly"},
-    {"own_mlp_gelu_bf16", "JAX's CPU tanh, as in own_un_gelu"},
-    {"ops_gmm_f32_offset",
-     "the golden shows the other slot's rows, which JAX's interpreter keeps in one buffer; two slots do not"},
+    {"own_un_gelu", "result-mismatch", "JAX's CPU tanh is -1 below -7.9 (3.7 ulp off)"},
+    {"own_mlp_gelu_bf16", "result-mismatch", "JAX's CPU tanh, as in own_un_gelu"},
+    {"ops_gmm_f32_offset", "non-finite",
+     "the golden shows rows of the other slot, which JAX's interpreter keeps in one buffer"},
+    {"dist_ops_all_gather_any", "relies-on-message-order", "it does"},
+    {"dist_ops_all_gather_vmem", "relies-on-message-order", "it does"},
+    {"own_element_padded", "undefined-output", "results computed from padding that nothing defines"},
 };
+
+const Exception* exception_for(const std::string& capture, const std::string& why) {
+  for (const Exception& e : kExceptions)
+    if (capture == e.capture && why.starts_with(e.kind)) return &e;
+  return nullptr;
+}
 
 std::string disagreement(const std::string& directory, const std::string& module) {
   CommandLine line;
@@ -53,7 +63,7 @@ int run(bool check) {
   std::sort(names.begin(), names.end());
   int unexplained = 0;
   for (const std::string module : {"module.mlir", "module.v15.mlir"}) {
-    int right = 0, tried = 0;
+    int right = 0, tried = 0, explained = 0;
     for (const std::string& name : names) {
       const std::string directory = root + "/" + name;
       if (!std::filesystem::exists(directory + "/" + module)) continue;
@@ -68,15 +78,16 @@ int run(bool check) {
         ++right;
         continue;
       }
-      const auto* known = std::find_if(std::begin(kExceptions), std::end(kExceptions),
-                                       [&](const Exception& e) { return name == e.capture; });
-      const bool explained = known != std::end(kExceptions);
-      if (!explained) ++unexplained;
-      if (!check || !explained)
-        std::printf("%s %s: %s%s%s\n", module.c_str(), name.c_str(), why.c_str(), explained ? "\n    explained: " : "",
-                    explained ? known->reason : "");
+      const Exception* known = exception_for(name, why);
+      if (known) {
+        ++explained;
+      } else {
+        ++unexplained;
+      }
+      if (!check || !known) std::printf("%s %s: %s\n", module.c_str(), name.c_str(), why.c_str());
+      if (!check && known) std::printf("    explained: %s\n", known->reason);
     }
-    std::printf("%s: %d of %d captures agree\n", module.c_str(), right, tried);
+    std::printf("%s: %d of %d captures agree, %d differ for a known reason\n", module.c_str(), right, tried, explained);
   }
   return check && unexplained > 0 ? 1 : 0;
 }
