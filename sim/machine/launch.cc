@@ -47,8 +47,8 @@ std::vector<Finding> order_dependent(const std::vector<Finding>& apart, const st
   return found;
 }
 
-// Serial; again while a run learns something that changes how waits are judged (Engine::judge_again). A run that met what is
-// not modelled says nothing that another would say better.
+// Serial; again while a run learns something that changes how waits are judged (Engine::judge_again). A run that met
+// what is not modelled says nothing that another would say better.
 SerialRun run_judged(const KernelSpec& spec, const Body& body, std::span<const DeviceArgs> args,
                      const LaunchOptions& options, bool apart) {
   LaunchOptions judged = options;

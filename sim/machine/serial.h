@@ -6,7 +6,7 @@
 namespace tilecheck {
 
 struct SerialRun {
-  LaunchResult result;     // report: findings, incomplete, counters, replay
+  LaunchResult result;       // report: findings, incomplete, counters, replay
   bool set_apart = false;    // memory was marked at least once
   bool judge_again = false;  // Engine::judge_again
 };

@@ -57,7 +57,8 @@ void run_scalar_select(Activation& frame, const Instr& instr) {
   const Slot& chosen = frame.scalars[condition.index] & 1u ? instr.in[1] : instr.in[2];
   const Slot& out = instr.out[0];
   frame.scalars[out.index] = frame.scalars[chosen.index];
-  frame.undefined[out.index] = frame.undefined[condition.index] ? undefined_mask(out.dtype) : frame.undefined[chosen.index];
+  frame.undefined[out.index] =
+      frame.undefined[condition.index] ? undefined_mask(out.dtype) : frame.undefined[chosen.index];
 }
 
 // A vector select by a scalar condition: the whole operand, without an elementwise pass.

@@ -105,7 +105,9 @@ void run_bitcast(Activation& frame, const Instr& instr) {
   frame.refs[instr.out[0].index] = frame.refs[instr.in[0].index].bitcast(instr.out[0].dtype);
 }
 
-void run_same_ref(Activation& frame, const Instr& instr) { frame.refs[instr.out[0].index] = frame.refs[instr.in[0].index]; }
+void run_same_ref(Activation& frame, const Instr& instr) {
+  frame.refs[instr.out[0].index] = frame.refs[instr.in[0].index];
+}
 
 void run_dim(Activation& frame, const Instr& instr) {
   const Shape shape = frame.refs[instr.in[0].index].shape();

@@ -91,7 +91,8 @@ Tile take_tile(Activation& frame, const Instr& instr, size_t i);  // moved out w
 void set_tile(Activation& frame, const Slot& slot, Tile tile);    // a rank-0 tile into a scalar slot
 void copy_slot(Activation& frame, const Slot& from, const Slot& to);
 void move_yield(Activation& frame, const Code& code, size_t i, const Slot& to);
-int64_t index_of(Activation& frame, const Slot& slot, const Instr& instr, const char* what);  // checked: a defined integer
+int64_t index_of(Activation& frame, const Slot& slot, const Instr& instr,
+                 const char* what);  // checked: a defined integer
 
 // ---- What compile() assembles from: sets the handler (and call, ints, shape) of one operation, by its group. False:
 // not of this group. Operands and results are filled in already.

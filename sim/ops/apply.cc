@@ -1,3 +1,4 @@
+// Runs one operation on tiles: type rule, elementwise strips or whole-tile function, definedness, observer.
 #include <array>
 #include <cassert>
 #include <vector>

@@ -1,3 +1,4 @@
+// Which instruction set runs, and how tests pick one.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/ops/isa.cc"
 #include "sim/ops/ops.h"

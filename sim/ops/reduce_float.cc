@@ -1,3 +1,4 @@
+// Reductions of floats: sixteen logical lanes and a fixed tree, whatever the vector width.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/ops/reduce_float.cc"
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Operations on scalars without tiles, through the same strip functions.
 #include <array>
 #include <cassert>
 #include <string>

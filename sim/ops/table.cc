@@ -1,3 +1,4 @@
+// The operation table: names, operand counts, cost classes.
 #include <iterator>
 
 #include "sim/ops/ops.h"

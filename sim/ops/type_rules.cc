@@ -1,3 +1,4 @@
+// Result types and shapes of operations, and what is said when operands do not fit.
 #include <string>
 
 #include "sim/ops/ops.h"
