@@ -76,6 +76,8 @@ class Declaration {
     values(c, "--result", raw_.results, "I=TYPE[SHAPE]", "Result type of a bare payload: 0=f32[1024]");
     values(c, "--alias", raw_.aliases, "OUT=IN", "Result OUT and operand IN of a bare payload share one buffer");
     value(c, "--vmem-limit", raw_.vmem_limit, "BYTES", "Scoped VMEM limit, instead of the kernel's or the target's");
+    flag(c, "--share-hbm", raw_.share_hbm,
+         "Time estimate: copies in flight share HBM's bandwidth (libtpu gives each all)");
     flag(c, "--force", raw_.force, "Try a payload of a newer IR version than is known");
     values(c, "--target", raw_.targets, "NAME,..", "Chip generation, JAX device kind, `all`, or a target file (v5e)");
   }

@@ -221,7 +221,11 @@ int fit_command(const CommandLine& line) {
   const std::vector<Subject> subjects = open_subjects(line.subjects[0], line);
   std::vector<Outcome> outcomes;
   for (const Subject& s : subjects)
-    for (const Target& target : targets) outcomes.push_back(fit_subject(s, {&target, line.vmem_limit_bytes}));
+    for (const Target& target : targets)
+      outcomes.push_back(fit_subject(s, {.target = &target,
+                                         .vmem_limit_bytes = line.vmem_limit_bytes,
+                                         .share_hbm = line.run.share_hbm,
+                                         .is_payload = s.is_payload}));
   finish_outcomes(line, outcomes);
   if (line.format != OutputFormat::text || outcomes.size() == 1) return report(line, outcomes, seconds_since(start));
   if (!line.json_file.empty()) write_file(line.json_file, json_report(outcomes, line.writer));

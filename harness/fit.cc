@@ -4,6 +4,7 @@
 
 #include "harness/array_reader.h"
 #include "harness/run.h"
+#include "sim/fit/compile_rules.h"
 #include "sim/fit/simplify.h"
 #include "sim/spec/traffic.h"
 #include "sim/types/error.h"
@@ -40,7 +41,8 @@ std::vector<WindowCounters> planned_traffic(const Subject& subject) {
 
 }  // namespace
 
-void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome) {
+void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome,
+                 const PrefetchReader* prefetch) {
   std::optional<fit::Body> body;
   if (facts) {
     body = *facts;
@@ -48,7 +50,19 @@ void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitReques
   }
   outcome.fit =
       fit::vmem_report(spec, body ? &*body : nullptr, *request.target, {.limit_bytes = request.vmem_limit_bytes});
-  std::ranges::copy(outcome.fit->findings, std::back_inserter(outcome.report.findings));
+  const auto add = [&](const std::vector<Finding>& findings) {
+    std::ranges::copy(findings, std::back_inserter(outcome.report.findings));
+  };
+  add(outcome.fit->findings);
+  const fit::CompileOptions compile{.lowered_by_jax = request.is_payload};
+  add(fit::check_spec(spec, *request.target, compile));
+  if (!facts) return;
+  add(fit::check_body(spec, *facts, *request.target, compile));
+  add(fit::find_serialized_copies(*body));
+  fit::TimeEstimate time = fit::estimate_time(
+      spec, *body, *request.target,
+      {.share_hbm_bandwidth = request.share_hbm, .timeline_steps = request.timeline_steps, .prefetch = prefetch});
+  if (time.not_modelled.empty()) outcome.time = std::move(time);
 }
 
 Outcome fit_subject(const Subject& subject, const FitRequest& request) {

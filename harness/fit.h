@@ -11,10 +11,15 @@ namespace tilecheck {
 struct FitRequest {
   const Target* target = nullptr;
   std::optional<int64_t> vmem_limit_bytes;  // --vmem-limit; outranks the kernel's own
+  bool share_hbm = false;                   // --share-hbm: copies in flight share HBM's bandwidth
+  bool is_payload = false;                  // it has passed JAX's lowering: only libtpu's rules are asked
+  int timeline_steps = 64;                  // steps whose times are kept
 };
 
 // Adds fit, time and findings to `outcome`. spec: with a concrete grid where it is known.
-void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome);
+// prefetch: scalar-prefetch values, where index maps read known ones.
+void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome,
+                 const PrefetchReader* prefetch = nullptr);
 
 // `tilecheck fit`: nothing is run.
 Outcome fit_subject(const Subject& subject, const FitRequest& request);

@@ -52,7 +52,7 @@ Json finding(const Finding& f) {
 
 Json memory(const fit::MemoryUse& m) { return {{"used_bytes", m.used_bytes}, {"capacity_bytes", m.capacity_bytes}}; }
 
-Json fit_object(const fit::VmemReport& f, const std::optional<TimeOutcome>& time) {
+Json fit_object(const fit::VmemReport& f, const std::optional<fit::TimeEstimate>& time) {
   Json rows = Json::array();
   for (const fit::VmemRow& r : f.rows)
     rows.push_back({{"name", r.name},
@@ -84,14 +84,42 @@ Json fit_object(const fit::VmemReport& f, const std::optional<TimeOutcome>& time
   return out;
 }
 
-Json time(const TimeOutcome& t) {
-  return {{"cycles", number(t.cycles)},
-          {"us", number(t.us)},
-          {"bound", t.bound},
-          {"exposed_dma_cycles", number(t.exposed_dma_cycles)},
-          {"body_cycles", number(t.body_cycles)},
-          {"dma_cycles", number(t.dma_cycles)},
-          {"median_error", number(t.median_error)}};
+Json time(const fit::TimeEstimate& t) {
+  Json windows = Json::array();
+  for (const fit::WindowTime& w : t.windows)
+    windows.push_back({{"name", w.name},
+                       {"direction", w.is_input ? "in" : "out"},
+                       {"slots", w.slots},
+                       {"copies", w.copies},
+                       {"bytes_per_copy", w.bytes_per_copy},
+                       {"cycles_per_copy", number(w.cycles_per_copy)},
+                       {"total_cycles", number(w.total_cycles)}});
+  Json timeline = Json::array();
+  for (const fit::StepTime& s : t.timeline)
+    timeline.push_back({{"step", dims(s.step)},
+                        {"fetch_issued", number(s.fetch_issued)},
+                        {"body_start", number(s.body_start)},
+                        {"body_end", number(s.body_end)}});
+  Json out = {{"what", label(t)},
+              {"cycles", number(t.cycles)},
+              {"us", number(t.us)},
+              {"bound", name(t.bound)},
+              {"steps", t.steps},
+              {"steps_per_core", t.steps_per_core},
+              {"exposed_dma_cycles", number(t.exposed_dma_cycles)},
+              {"compute_cycles", number(t.compute_cycles)},
+              {"body_cycles", number(t.body_cycles)},
+              {"body_cycles_min", number(t.body_cycles_min)},
+              {"body_cycles_max", number(t.body_cycles_max)},
+              {"hbm_bytes", t.hbm_bytes},
+              {"hbm_cycles", number(t.hbm_cycles)},
+              {"median_error", number(t.error_median)},
+              {"p90_error", number(t.error_p90)},
+              {"windows", std::move(windows)},
+              {"notes", t.notes},
+              {"advice", t.advice}};
+  if (!t.timeline.empty()) out["timeline"] = std::move(timeline);
+  return out;
 }
 
 Json result(const ResultOutcome& r) {

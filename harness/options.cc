@@ -195,6 +195,7 @@ CommandLine finish(const RawOptions& raw) {
   if (!raw.vmem_limit.empty())
     line.vmem_limit_bytes = number<int64_t>("--vmem-limit", raw.vmem_limit, 1, int64_t{1} << 50, "a number of bytes");
   line.run.vmem_limit_bytes = line.vmem_limit_bytes;
+  line.run.share_hbm = raw.share_hbm;
   finish_machine(raw, line);
   finish_arrays(raw, line);
   finish_output(raw, line);

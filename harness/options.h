@@ -15,7 +15,7 @@ struct RawOptions {
       remote_order, semaphore_progress, atol, rtol, json, format, error_on, color, out, steps, baseline, write_baseline,
       top, csv, markdown;
   bool force = false, integers = false, no_compare = false, quiet = false, verbose = false, names = false, raw = false,
-       identity = false, run_rows = false;
+       identity = false, run_rows = false, share_hbm = false;
 };
 
 // InputError that names the option and what it accepts.

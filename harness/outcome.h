@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/compare.h"
+#include "sim/fit/time_model.h"
 #include "sim/fit/vmem_report.h"
 #include "sim/machine/launch.h"
 #include "sim/report/report.h"
@@ -28,16 +29,6 @@ struct ResultOutcome {
   bool failed() const { return comparison && !comparison->pass(); }
 };
 
-struct TimeOutcome {
-  double cycles = 0;
-  double us = 0;
-  std::string bound;  // "compute", "HBM", "latency"
-  double exposed_dma_cycles = 0;
-  double body_cycles = 0;   // all steps' bodies
-  double dma_cycles = 0;    // all pipeline copies
-  double median_error = 0;  // of the model, as a share
-};
-
 struct Outcome {
   std::string subject;   // as the user named it: "flash_attention", "module.mlir"
   std::string headline;  // "q,k,v bf16[1,8,2048,128]   causal"
@@ -45,7 +36,7 @@ struct Outcome {
   bool ran = false;      // executed (fit alone does not)
   std::vector<ResultOutcome> results;
   std::optional<fit::VmemReport> fit;
-  std::optional<TimeOutcome> time;
+  std::optional<fit::TimeEstimate> time;  // none: not modelled
   std::vector<StepRecord> steps;
   std::vector<std::string> window_names;  // inputs, then outputs: what StepRecord counts
   std::vector<std::string> warnings;      // about how the run was asked for

@@ -214,7 +214,10 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   if (o.ran && o.report.incomplete.empty())
     Judge(subject, options, *launched, result.operands).judge(result.devices, o);
   if (options.analyse_fit) {
-    const FitRequest request{launch_options.target, options.vmem_limit_bytes};
+    const FitRequest request{.target = launch_options.target,
+                             .vmem_limit_bytes = options.vmem_limit_bytes,
+                             .share_hbm = options.share_hbm,
+                             .is_payload = subject.is_payload};
     analyse_fit(launched ? launched->spec : subject.spec, subject.facts ? subject.facts() : nullptr, request, o);
   }
   if (o.ran) o.replay = replay_command(options, o.report);

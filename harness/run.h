@@ -25,6 +25,7 @@ struct RunOptions {
   bool compare = true;      // with reference, captures' goldens and `expect`
   bool analyse_fit = true;  // fit table, compile rules, time
   std::optional<int64_t> vmem_limit_bytes;
+  bool share_hbm = false;      // of the time estimate: copies in flight share HBM's bandwidth
   std::string replay_command;  // "tilecheck run relu": what --schedule and --seed are appended to
 };
 

@@ -35,7 +35,11 @@ std::vector<std::vector<std::string>> all_rows(const std::vector<std::vector<std
 }
 
 void fill_row(SweepRow& row, const Subject& subject, const CommandLine& line, const Target& target) {
-  const Outcome o = fit_subject(subject, {&target, line.vmem_limit_bytes});
+  const Outcome o = fit_subject(subject, {.target = &target,
+                                          .vmem_limit_bytes = line.vmem_limit_bytes,
+                                          .share_hbm = line.run.share_hbm,
+                                          .is_payload = subject.is_payload,
+                                          .timeline_steps = 0});
   row.fit = o.fit ? o.fit->verdict : fit::FitVerdict::thin;
   if (o.fit) {
     row.need_bytes = o.fit->need_bytes;
@@ -44,7 +48,7 @@ void fill_row(SweepRow& row, const Subject& subject, const CommandLine& line, co
   }
   if (o.time) {
     row.time_us = o.time->us;
-    row.bound = o.time->bound;
+    row.bound = name(o.time->bound);
   }
   for (const WindowCounters& w : o.report.counters.windows) row.hbm_bytes += w.moved_bytes;
   row.has_errors = row.fit != fit::FitVerdict::cannot_fit && o.report.count(Severity::error) > 0;

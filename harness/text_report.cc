@@ -27,13 +27,23 @@ std::string grid_line(const Outcome& o) {
   return line + "\n";
 }
 
-std::string time_line(const TimeOutcome& t) {
-  std::string line =
-      "  time     ~" + human_time_us(t.us) + " = " + human_count(t.cycles) + " cycles (libtpu's estimate, not a chip";
-  if (t.median_error > 0) line += "; median error " + percent(t.median_error);
-  line += ")   bound: " + t.bound;
+std::string time_line(const fit::TimeEstimate& t, bool verbose) {
+  std::string line = "  time     ~" + human_time_us(t.us) + " = " + human_count(t.cycles) + " cycles (" + label(t) +
+                     ")   bound: " + std::string(name(t.bound));
   if (t.cycles > 0) line += "; exposed copies " + percent(t.exposed_dma_cycles / t.cycles);
-  return line + "\n";
+  line += "\n";
+  for (const std::string& note : t.notes) line += "           " + note + "\n";
+  if (verbose) {
+    line += "           body " + human_count(t.body_cycles) + " cycles a step";
+    if (t.body_cycles_max > t.body_cycles_min)
+      line += " (" + human_count(t.body_cycles_min) + ".." + human_count(t.body_cycles_max) + ")";
+    line += ", HBM " + human_count(t.hbm_cycles) + " cycles at full rate\n";
+    for (const fit::WindowTime& w : t.windows)
+      line += "           " + printable(w.name) + (w.is_input ? " in " : " out ") + human_count(w.cycles_per_copy) +
+              " cycles a copy, " + human_count(static_cast<double>(w.copies)) + " copies\n";
+  }
+  for (const std::string& advice : t.advice) line += "  = help: " + printable(advice) + "\n";
+  return line;
 }
 
 std::string result_line(const ResultOutcome& r, const Paint& paint) {
@@ -122,7 +132,7 @@ std::string text_report(const Outcome& o, const WriterOptions& options) {
     if (o.fit && (options.verbose || o.fit->verdict != fit::FitVerdict::fits))
       for (const std::string& advice : o.fit->advice) out += "  = help: " + advice + "\n";
     out += traffic_text(o.report.counters);
-    if (o.time) out += time_line(*o.time);
+    if (o.time) out += time_line(*o.time, options.verbose);
     for (const ResultOutcome& r : o.results) {
       out += result_line(r, paint);
       if (!options.verbose || !r.comparison) continue;

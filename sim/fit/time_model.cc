@@ -132,11 +132,6 @@ TimeEstimate estimate_time(const KernelSpec& spec, const Body& body, const Targe
     out.not_modelled = "no timing figures for " + target.name;
     return out;
   }
-  for (int axis = 0; axis < spec.grid.rank(); ++axis)
-    if (spec.grid[axis] < 0) {
-      out.not_modelled = "grid axis " + std::to_string(axis) + " is known only at run time";
-      return out;
-    }
   const double clock_hz = static_cast<double>(target[FigureId::clock_hz]);
   const double chip_bytes_per_cycle = static_cast<double>(target[FigureId::hbm_bytes_per_second]) / clock_hz;
   const bool is_measured = table->target == target.name;
@@ -145,6 +140,13 @@ TimeEstimate estimate_time(const KernelSpec& spec, const Body& body, const Targe
       options.share_hbm_bandwidth || !is_measured ? chip_bytes_per_cycle : table->bytes_per_cycle;
   const CopyTimer copies(*table, bytes_per_cycle, options.share_hbm_bandwidth);
   BodyTimer timer(body, *table, target, {options.assumed_trips});
+  out.body_static_cycles =
+      timer.static_cycles() + table->step + table->window * static_cast<double>(spec.in.size() + spec.out.size());
+  for (int axis = 0; axis < spec.grid.rank(); ++axis)
+    if (spec.grid[axis] < 0) {
+      out.not_modelled = "grid axis " + std::to_string(axis) + " is known only at run time";
+      return out;
+    }
   const std::vector<int> slots = pipeline_slots(spec);
   const CoreGrid grid = core_grid(spec, target);
   out.steps = spec.step_count();
@@ -159,8 +161,6 @@ TimeEstimate estimate_time(const KernelSpec& spec, const Body& body, const Targe
   out.body_cycles = totals.compute / steps;
   out.body_cycles_min = totals.body_min;
   out.body_cycles_max = totals.body_max;
-  out.body_static_cycles =
-      timer.static_cycles() + table->step + table->window * static_cast<double>(spec.in.size() + spec.out.size());
   out.timeline = std::move(totals.timeline);
   for (size_t i = 0; i < slots.size(); ++i) {
     out.hbm_bytes += totals.bytes[i];

@@ -120,6 +120,7 @@ PipelineTotals Pipeline::run_range(const CoreGrid& grid, int64_t begin, int64_t 
   };
   std::vector<InFlight> flight(n);
   std::vector<Dims> previous(n), current(n), next(n);  // blocks of steps s - 1, s and s + 1
+  // Issuing and waiting included.
   const double overhead = table_.step + table_.window * static_cast<double>(n);
   double clock = 0, counted_from = 0;
   std::vector<double> fetch_issued(1, 0.0);
@@ -161,14 +162,12 @@ PipelineTotals Pipeline::run_range(const CoreGrid& grid, int64_t begin, int64_t 
         const bool loads = state.is_input || state.window->revisit == Revisit::any;
         if (!state.moves || !loads || slots_[w] != 1) continue;
         if (s != begin && current[w] == previous[w]) continue;
-        clock += copies.issue_cycles();
         flight[w].fetch = copies.start(CopyDirection::in, count(w, current[w], counts), clock);
       }
     if (t < end)
       for (size_t w = 0; w < n; ++w) {
         if (!windows_[w].moves || !windows_[w].is_input || slots_[w] == 1) continue;
         if (t != begin && next[w] == current[w]) continue;
-        clock += copies.issue_cycles();
         prefetched[w] = copies.start(CopyDirection::in, count(w, next[w], t >= begin + warm_up || warm_up == 0), clock);
       }
     const double issued = clock;
@@ -193,7 +192,6 @@ PipelineTotals Pipeline::run_range(const CoreGrid& grid, int64_t begin, int64_t 
       for (size_t w = 0; w < n; ++w) {
         if (!windows_[w].moves || windows_[w].is_input) continue;
         if (s + 1 < end && next[w] == current[w]) continue;
-        clock += copies.issue_cycles();
         started[w] = copies.start(CopyDirection::out, count(w, current[w], counts), clock);
         if (slots_[w] == 1) wait(started[w], counts);
       }
