@@ -193,6 +193,7 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
     event->pipeline = request.pipeline;
     event->label = request.label;
     event->at = at;
+    event->point = me.point;
     if (me.state.step) {
       event->step = *me.state.step;
     } else {
@@ -226,6 +227,7 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
   Item* item = e.new_item();
   item->copy = &c;
   item->agent = id;
+  item->point = me.point;
   item->amount = c.done->dma ? c.bytes : 1;
   item->partial = e.options.atomic_progress || !c.done->dma ? 0 : c.bytes - 1;
   item->at = at;
@@ -315,6 +317,7 @@ void Engine::signal(AgentId id, SemRef ref, int64_t amount, Peer peer, Loc at) {
   item->amount = amount;
   item->partial = 0;
   item->known = me.known;
+  item->point = me.point;
   item->at = at;
   if (me.state.step) {
     item->step = *me.state.step;
@@ -364,8 +367,16 @@ int64_t Engine::read(AgentId id, SemRef ref, Loc at) {
   }
   // What it sees depends on the schedule unless all that may have been added is known.
   if (!s.items.empty()) e.independent = false;
+  for (const Item* item : s.items) {
+    if (item->copy && !(item->sent ? item->copy->read_done : item->copy->write_done)) {
+      e.could_be(me.point, Choice::What::copy, item->copy->id);
+    } else if (item->agent != id) {
+      e.could_be(item->point, Choice::What::agent, id);
+    }
+  }
   s.waiter = s.waiter == -1 ? id : s.waiter;
   s.read_at = e.time(id);
+  s.read_point = me.point;
   return s.count;
 }
 
@@ -440,6 +451,18 @@ int64_t Engine::final_count(SemRef semaphore) const { return impl_->semaphore(se
 bool Engine::judge_again() const { return impl_->learnt; }
 std::string Engine::decisions() const { return to_string(impl_->chooser.decisions()); }
 bool Engine::schedule_independent() const { return impl_->independent; }
+std::vector<std::string> Engine::alternatives() const {
+  std::vector<std::string> all;
+  const std::vector<Decision>& taken = impl_->chooser.decisions();
+  for (const Decision& other : impl_->alternatives) {
+    std::vector<Decision> decisions;
+    for (const Decision& d : taken)
+      if (d.point < other.point) decisions.push_back(d);
+    decisions.push_back(other);
+    all.push_back(to_string(decisions));
+  }
+  return all;
+}
 int64_t Engine::copies_started() const { return impl_->copies; }
 
 }  // namespace tilecheck

@@ -120,6 +120,9 @@ class Engine {
   // and whether no unordered event could have changed it.
   std::string decisions() const;
   bool schedule_independent() const;
+  // With record_decisions: decision strings of runs that begin as this one did and then have two events that nothing
+  // orders, and that conflict, in the other order. Runs of all of them, and of theirs, reach every outcome.
+  std::vector<std::string> alternatives() const;
   int64_t copies_started() const;
 
  private:

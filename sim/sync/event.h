@@ -29,7 +29,8 @@ struct Event {
   AgentId actor = 0;  // who accessed, or started the copy
   CopyId dma = 0;     // 0: not a copy
   bool pipeline = false;
-  std::string label;  // of a window copy
+  int64_t point = -1;  // the last point of the run's decisions before it, -1: none
+  std::string label;   // of a window copy
   Buffer* buffer = nullptr;
   Shape base;  // what `box` has its coordinates in
   Box box;

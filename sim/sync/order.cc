@@ -140,6 +140,8 @@ void Engine::Impl::record_access(AgentId id, const Ref& ref, bool write, Loc at)
   if (event.box.empty()) return;
   event.at = at;
   if (agent(id).state.step) event.step = *agent(id).state.step;
+  if (chooser.decides() && event.buffer->history) point_of_access(id, event);
+  event.point = agent(id).point;
   if (event.buffer->history) check(event, agent(id).known);
   if (!single()) remember(event);
 }
@@ -214,7 +216,10 @@ void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
     ++item->copy->open_items;
   }
   if (s.waiter < 0 || s.waiter == item->agent) return;
-  if (!known.sure.knows(s.waiter, s.read_at)) independent = false;
+  if (!known.sure.knows(s.waiter, s.read_at)) {
+    independent = false;
+    could_be(s.read_point, Choice::What::agent, item->agent);
+  }
   if (known.sure.knows(s.waiter, s.judged_at)) return;
   // The last wait that guaranteed something could have been satisfied by this item instead.
   LateItem late{item->ordinal,           item->agent, !item->copy, item->amount, known.sure[s.waiter],

@@ -74,7 +74,11 @@ ScheduleSpec parse_schedule(std::string_view text) {
   if (word == "replay" && has_rest) {
     spec.kind = Kind::replay;
     spec.decisions = rest;
-    parse_decisions(rest);
+    try {
+      parse_decisions(rest);
+    } catch (const InputError& e) {
+      throw fail(std::string(e.what()) + "; ");
+    }
     return spec;
   }
   throw fail("");

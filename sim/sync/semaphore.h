@@ -20,6 +20,7 @@ struct Item {
   int64_t partial = 0;  // the most it can add without being complete
   int64_t ordinal = 0;  // of the semaphore's items, in the order of this run
   Knowledge known;      // signals: what the signaller knew
+  int64_t point = -1;   // the last point of the run's decisions before it
   Loc at;
   Dims step;
 };
@@ -62,6 +63,7 @@ struct Semaphore {
   AgentId waiter = -1;
   uint64_t judged_at = 0;  // the waiter's time at its last wait that guaranteed something
   uint64_t read_at = 0;    // ... at its last read
+  int64_t read_point = -1;
   // For messages.
   Loc waited_at;
   int64_t waited_amount = 0;

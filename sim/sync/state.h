@@ -31,6 +31,7 @@ struct Agent {
   bool at_entry = false;  // in the entry barrier
   bool done = false;
   std::unique_ptr<Fiber> fiber;
+  int64_t point = -1;  // of the decision after which it went on last
   // Reading the same semaphore over and over without anything else in between.
   const Semaphore* polled = nullptr;
   int64_t polls = 0;
@@ -128,14 +129,23 @@ struct Engine::Impl {
   bool run(std::span<const std::function<void()>> bodies);
   void run_fibers(std::span<const std::function<void()>> bodies);
   void point(AgentId id);  // the running agent is about to do something visible
+  // ... that conflicts with copies in flight: they may move before it.
+  void point_of_access(AgentId id, const Event& event);
+  std::vector<Decision> alternatives;
+  void could_be(int64_t at_point, Choice::What what, int64_t subject);
   void block(AgentId id, Semaphore& s, int64_t amount, Loc at);
   void yield(AgentId id);
   bool ready(const Agent& a) const;  // it can go on as things are
   bool can_become_ready(Agent& a);   // ... or once copies on its semaphore have moved
   std::vector<Choice> choices;
   void list_choices(AgentId running_now);
-  // One choice other than going on; returns false when there is none.
-  bool take_choice(AgentId id);
+  enum class Turn : uint8_t {
+    mine,    // go on: chosen, or it is this agent's turn again after others
+    again,   // something moved: look again
+    nobody,  // nothing that could happen lets anybody go on
+  };
+  // Takes one choice at a place where agent `id` wants to go on or, blocked, cannot.
+  Turn take_choice(AgentId id);
   void perform(const Choice& choice);
   Copy& pending_copy(int64_t id);
   [[noreturn]] void deadlock();

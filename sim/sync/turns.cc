@@ -6,6 +6,17 @@
 #include "sim/types/error.h"
 
 namespace tilecheck {
+namespace {
+
+constexpr size_t kMaxAlternatives = 4096;  // of one run
+
+// Whether the outcome depends on which of two copies in flight moves first.
+bool conflict(const Copy& a, const Copy& b) {
+  const auto meet = [](const Event& x, const Event& y) { return x.buffer == y.buffer && share_element(x, y); };
+  return meet(a.destination, b.destination) || meet(a.destination, b.source) || meet(a.source, b.destination);
+}
+
+}  // namespace
 
 bool Engine::Impl::run(std::span<const std::function<void()>> bodies) {
   if (single()) {
@@ -47,6 +58,11 @@ void Engine::Impl::run_fibers(std::span<const std::function<void()>> bodies) {
   const auto n = static_cast<AgentId>(agents.size());
   std::exception_ptr error;
   next_agent = 0;
+  if (chooser.decides()) {
+    list_choices(0);
+    next_agent = static_cast<AgentId>(choices[chooser.choose(choices, 0, 0)].subject);
+    for (Agent& a : agents) a.point = 0;
+  }
   while (true) {
     AgentId id = next_agent;
     next_agent = -1;
@@ -119,7 +135,7 @@ void Engine::Impl::block(AgentId id, Semaphore& s, int64_t amount, Loc at) {
   me.waiting_at = at;
   while (s.count < amount) {
     if (chooser.decides()) {
-      if (take_choice(id)) continue;
+      if (take_choice(id) != Turn::nobody) continue;
     } else if (bring(s, amount)) {
       break;
     }
@@ -145,6 +161,7 @@ void Engine::Impl::enter_together(AgentId id) {
     advance(static_cast<AgentId>(i));
     agents[i].at_entry = false;
   }
+  if (chooser.decides()) point(id);
 }
 
 // ---- Choices.
@@ -176,11 +193,9 @@ Copy& Engine::Impl::pending_copy(int64_t id) {
   throw StopRun();
 }
 
-// Takes one choice at a place where agent `id` wants to go on or, blocked, cannot. True: the agent looks again at what
-// it can do. False: nothing was left but other agents' turns, or nothing at all.
-bool Engine::Impl::take_choice(AgentId id) {
+Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {
   list_choices(id);
-  if (choices.empty()) return false;
+  if (choices.empty()) return Turn::nobody;
   const auto index_of = [&](const Choice& c) {
     const auto found = std::find(choices.begin(), choices.end(), c);
     return found == choices.end() ? choices.size() : static_cast<size_t>(found - choices.begin());
@@ -214,7 +229,7 @@ bool Engine::Impl::take_choice(AgentId id) {
       lazy = copy_for(a, false);
     }
   }
-  if (lazy == choices.size()) return false;  // nobody can be helped: the pending copies make no difference
+  if (lazy == choices.size()) return Turn::nobody;  // the pending copies help nobody
   size_t policy = lazy;
   if (options.schedule.kind == ScheduleSpec::Kind::eager || options.schedule.kind == ScheduleSpec::Kind::torn) {
     const auto what = options.schedule.kind == ScheduleSpec::Kind::eager ? Choice::What::copy : Choice::What::piece;
@@ -230,14 +245,48 @@ bool Engine::Impl::take_choice(AgentId id) {
   }
   const size_t chosen = choices.size() == 1 ? 0 : chooser.choose(choices, lazy, policy);
   const Choice choice = choices[chosen];
+  const int64_t here = choices.size() == 1 ? me.point : chooser.points() - 1;
   if (choice.what == Choice::What::agent) {
-    if (choice.subject == id) return false;
-    next_agent = static_cast<AgentId>(choice.subject);
-    yield(id);
-    return true;
+    if (choice.subject != id) {
+      next_agent = static_cast<AgentId>(choice.subject);
+      yield(id);
+      me.point = chooser.points() - 1;  // the decision that gave it the turn
+    } else {
+      me.point = here;
+    }
+    return Turn::mine;
+  }
+  // Copies in flight that conflict with the one that moves could move first.
+  if (options.record_decisions) {
+    const Copy& c = pending_copy(choice.subject);
+    for (const Copy* d = pending_first; d; d = d->next)
+      if (d != &c && conflict(c, *d)) could_be(here, Choice::What::copy, d->id);
   }
   perform(choice);
-  return true;
+  return Turn::again;
+}
+
+void Engine::Impl::could_be(int64_t at_point, Choice::What what, int64_t subject) {
+  if (!options.record_decisions || at_point < 0 || alternatives.size() >= kMaxAlternatives) return;
+  const Decision d{at_point, {what, subject}};
+  if (std::find(alternatives.begin(), alternatives.end(), d) == alternatives.end()) alternatives.push_back(d);
+}
+
+void Engine::Impl::point_of_access(AgentId id, const Event& event) {
+  const auto meets_pending = [&] {
+    if (!event.buffer->history) return false;
+    bool meets = false;
+    for (const Event* earlier : event.buffer->history->events) {
+      if (!earlier->copy || !(earlier->write || event.write)) continue;
+      if (earlier->write ? earlier->copy->write_done : earlier->copy->read_done) continue;
+      if (order_of(*earlier, event, agent(id).known) == Order::ordered || !share_element(*earlier, event)) continue;
+      could_be(chooser.points(), Choice::What::copy, earlier->copy->id);
+      meets = true;
+    }
+    return meets;
+  };
+  while (meets_pending() && take_choice(id) == Turn::again) {
+  }
 }
 
 void Engine::Impl::perform(const Choice& choice) {
@@ -252,8 +301,7 @@ void Engine::Impl::perform(const Choice& choice) {
 }
 
 void Engine::Impl::point(AgentId id) {
-  // Going on is always possible here, and ends it.
-  while (take_choice(id)) {
+  while (take_choice(id) == Turn::again) {
   }
 }
 

@@ -145,6 +145,7 @@ Outcome run(const Machine& setup, EngineOptions options, const Body& body) {
     again = world.engine().judge_again();
     out.independent = world.engine().schedule_independent();
     out.decisions = world.engine().decisions();
+    out.alternatives = world.engine().alternatives();
     for (AgentId id = 0; id < setup.devices; ++id) {
       auto& arrays = out.arrays.emplace_back();
       for (auto& [name, list] : world.buffers()) {
