@@ -1,0 +1,454 @@
+#include "sim/fit/compile_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "body_maker.h"
+
+namespace tilecheck::fit {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string kinds_of(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& f : findings) text += (text.empty() ? "" : " ") + std::string(name(f.kind));
+  return text;
+}
+
+// ---- Specs.
+
+KernelSpec spec_of(Shape array, BlockShape block, DType dtype = DType::f32) {
+  KernelSpec spec;
+  spec.grid = {4};
+  Window w;
+  w.name = "x";
+  w.dtype = dtype;
+  w.array = array;
+  w.block = std::move(block);
+  const int rank = array.rank();
+  w.index = IndexMap([rank](std::span<const Index> grid, const PrefetchRefs&) {
+    Indices at;
+    at.rank = rank;
+    at.values[0] = grid[0];
+    return at;
+  });
+  spec.in.push_back(w);
+  return spec;
+}
+
+struct SpecCase {
+  const char* what;
+  std::function<KernelSpec()> make;
+  const char* target;
+  const char* kinds;
+};
+
+TEST(CompileSpecRulesTest, EachRefusalHasAnAcceptedNeighbour) {
+  const auto with = [](KernelSpec spec, const std::function<void(KernelSpec&)>& change) {
+    change(spec);
+    return spec;
+  };
+  const auto plain = [] { return spec_of({64, 256}, {8, 256}); };
+  const SpecCase kCases[] = {
+      {"whole rows", plain, "v5e", ""},
+      {"columns no multiple of 128",
+       [] {
+         return spec_of({64, 256}, {8, 64});
+       },
+       "v5e", "block-shape"},
+      {"rows no multiple of 8",
+       [] {
+         return spec_of({64, 256}, {4, 256});
+       },
+       "v5e", "block-shape"},
+      {"4 rows of 4",
+       [] {
+         return spec_of({4, 256}, {4, 256});
+       },
+       "v5e", ""},
+      {"squeezed second-last",
+       [] {
+         return spec_of({64, 16, 256}, {64, BlockDim::squeezed(), 256});
+       },
+       "v5e", "block-shape"},
+      {"squeezed first",
+       [] {
+         return spec_of({64, 16, 256}, {BlockDim::squeezed(), 16, 256});
+       },
+       "v5e", ""},
+      {"rank 1, 100 of 1000", [] { return spec_of({1000}, {100}); }, "v5e", "block-shape"},
+      {"rank 1, 128", [] { return spec_of({1024}, {128}); }, "v5e", ""},
+      {"rank 1, 128 bf16", [] { return spec_of({1024}, {128}, DType::bf16); }, "v5e", "block-shape"},
+      {"rank 1, 3072", [] { return spec_of({6144}, {3072}); }, "v5e", ""},
+      {"rank of the block",
+       [] {
+         return spec_of({64, 256}, {1, 8, 256});
+       },
+       "v5e", "block-shape"},
+      {"an empty dimension",
+       [] {
+         return spec_of({0, 128}, {8, 128});
+       },
+       "v5e", "block-shape"},
+      {"8-bit rows on tiles of 32",
+       [] {
+         return spec_of({96, 128}, {8, 128}, DType::i8);
+       },
+       "v5e", "block-shape"},
+      {"8-bit rows on tiles of 32, v3",
+       [] {
+         return spec_of({96, 128}, {8, 128}, DType::i8);
+       },
+       "v3", ""},
+      {"8-bit rows, 32",
+       [] {
+         return spec_of({96, 128}, {32, 128}, DType::i8);
+       },
+       "v5e", ""},
+      {"8-bit rows, 40 of them",
+       [] {
+         return spec_of({40, 128}, {8, 128}, DType::i8);
+       },
+       "v5e", ""},
+      {"4-bit rows on tiles of 64",
+       [] {
+         return spec_of({192, 128}, {32, 128}, DType::i4);
+       },
+       "v6e", "block-shape"},
+      {"4-bit rows, 96",
+       [] {
+         return spec_of({96, 128}, {32, 128}, DType::i4);
+       },
+       "v6e", ""},
+      {"4-bit on v3",
+       [] {
+         return spec_of({96, 128}, {32, 128}, DType::i4);
+       },
+       "v3", "dtype-unsupported"},
+      {"three buffers", [&] { return with(plain(), [](KernelSpec& s) { s.in[0].buffers = 3; }); }, "v5e",
+       "unsupported-buffering"},
+      {"two buffers", [&] { return with(plain(), [](KernelSpec& s) { s.in[0].buffers = 2; }); }, "v5e", ""},
+      {"blocks in HBM", [&] { return with(plain(), [](KernelSpec& s) { s.in[0].space = Space::any; }); }, "v5e",
+       "memory-space"},
+      {"the whole in HBM",
+       [&] {
+         return with(plain(), [](KernelSpec& s) {
+           s.in[0].space = Space::any;
+           s.in[0].block.clear();
+           s.in[0].index = {};
+         });
+       },
+       "v5e", ""},
+      {"padding in front",
+       [] {
+         return spec_of({64, 256}, {BlockDim::element(8, 8, 8), BlockDim::element(256)});
+       },
+       "v5e", "unsupported-window"},
+      {"element index of 1",
+       [] {
+         return spec_of({64, 256}, {BlockDim::element(8), BlockDim::element(256)});
+       },
+       "v5e", "unaligned-slice"},
+      {"element index of 8",
+       [&] {
+         return with(spec_of({64, 256}, {BlockDim::element(8), BlockDim::element(256)}), [](KernelSpec& s) {
+           s.in[0].index = IndexMap([](Index i) { return Indices{i * 8, 0}; });
+         });
+       },
+       "v5e", ""},
+      {"scratch anywhere",
+       [&] {
+         return with(plain(), [](KernelSpec& s) { s.scratch.push_back({"s", DType::f32, {8, 128}, Space::any}); });
+       },
+       "v5e", "memory-space"},
+      {"semantics of another rank",
+       [&] { return with(plain(), [](KernelSpec& s) {
+               s.semantics = {Semantics::parallel, Semantics::arbitrary};
+             }); },
+       "v5e", "dimension-semantics"},
+      {"core_parallel of 2 on v5p",
+       [&] {
+         return with(plain(), [](KernelSpec& s) {
+           s.grid = {2};
+           s.semantics = {Semantics::core_parallel};
+         });
+       },
+       "v5p", ""},
+      {"core_parallel of 2 on v5e",
+       [&] {
+         return with(plain(), [](KernelSpec& s) {
+           s.grid = {2};
+           s.semantics = {Semantics::core_parallel};
+         });
+       },
+       "v5e", "dimension-semantics"},
+      {"internal scratch of 512", [&] { return with(plain(), [](KernelSpec& s) { s.internal_scratch_bytes = 512; }); },
+       "v6e", "internal-scratch"},
+      {"internal scratch of 36863",
+       [&] { return with(plain(), [](KernelSpec& s) { s.internal_scratch_bytes = 36863; }); }, "v6e", ""},
+      {"alias of another shape",
+       [&] {
+         return with(plain(), [](KernelSpec& s) {
+           s.out = s.in;
+           s.out[0].array = {32, 256};
+           s.aliases = {{0, 0}};
+         });
+       },
+       "v5e", "alias-mismatch"},
+  };
+  for (const SpecCase& c : kCases)
+    EXPECT_EQ(kinds_of(check_spec(c.make(), target_named(c.target))), c.kinds) << c.what << " on " << c.target;
+}
+
+TEST(CompileSpecRulesTest, WhatJaxRefusesIsNotAskedOfItsOwnOutput) {
+  const KernelSpec spec = spec_of({64, 256}, {8, 64});
+  EXPECT_EQ(kinds_of(check_spec(spec, target_named("v5e"), {.lowered_by_jax = true})), "");
+}
+
+// ---- Bodies.
+
+struct BodyCase {
+  const char* what;
+  std::function<void(BodyMaker&)> make;
+  const char* accepts;  // targets, of v3 v4 v5e v6e v7x
+  const char* kind;     // on the others
+};
+
+// Loads 32 rows at `row` from 96 rows.
+std::function<void(BodyMaker&)> rows_at(DType dtype, const std::function<Offset(BodyMaker&)>& row) {
+  return [=](BodyMaker& m) {
+    const RefId x = m.ref(dtype, {96, 128});
+    const Offset at = row(m);
+    m.load(x, {at, Offset{}}, {32, 128});
+  };
+}
+std::function<void(BodyMaker&)> elementwise(DType dtype, Fn fn, OpKind kind = OpKind::elementwise) {
+  return [=](BodyMaker& m) {
+    const RefId x = m.ref(dtype, {64, 128}), y = m.ref(dtype, {64, 128}, Space::vmem, RefRoot::window, 1);
+    const ValueId a = m.load(x), b = m.load(y);
+    m.binary(fn, a, b, kind);
+  };
+}
+std::function<void(BodyMaker&)> product(DType lhs, DType rhs, DType result) {
+  return [=](BodyMaker& m) {
+    const ValueId a = m.load(m.ref(lhs, {128, 128}));
+    const ValueId b = m.load(m.ref(rhs, {128, 128}, Space::vmem, RefRoot::window, 1));
+    m.matmul(a, b, result);
+  };
+}
+std::function<void(BodyMaker&)> reshaped(DType dtype, const Shape& from, const Shape& to) {
+  return [=](BodyMaker& m) { m.shaped(OpKind::reshape, m.load(m.ref(dtype, from)), to); };
+}
+// Copies 32 rows at `start` out of an array of `rows` x 512 in HBM.
+std::function<void(BodyMaker&)> copied(DType dtype, const std::function<std::vector<Offset>(BodyMaker&)>& start,
+                                       const Shape& part = {32, 128}) {
+  return [=](BodyMaker& m) {
+    const RefId hbm = m.ref(dtype, {128, 512}, Space::any);
+    const RefId vmem = m.ref(dtype, part, Space::vmem, RefRoot::scratch);
+    const RefId sem = m.ref(DType::dma_semaphore, {}, Space::semaphore, RefRoot::scratch, 1);
+    const RefId from = m.slice(hbm, start(m), part);
+    Op& o = m.op(OpKind::dma_start);
+    o.ref = from;
+    o.ref2 = vmem;
+    o.sem = sem;
+  };
+}
+
+constexpr const char* kAll = "v3 v4 v5e v6e v7x";
+
+TEST(CompileBodyRulesTest, AcceptsAndRefusesAsTheCompilerDoes) {
+  using enum DType;
+  const auto constant = [](int64_t n) { return [n](BodyMaker&) { return Offset{kNone, n}; }; };
+  const auto unknown = [](BodyMaker& m) { return Offset{m.from_smem()}; };
+  const auto promised = [](int64_t n) { return [n](BodyMaker& m) { return Offset{m.multiple_of(m.from_smem(), n)}; }; };
+  const auto times = [](int64_t n) {
+    return [n](BodyMaker& m) { return Offset{m.binary(Fn::mul, m.from_smem(), m.scalar(n))}; };
+  };
+  const auto column = [](const std::function<Offset(BodyMaker&)>& at) {
+    return [at](BodyMaker& m) {
+      const RefId x = m.ref(f32, {32, 512});
+      const Offset c = at(m);
+      m.load(x, {Offset{}, c}, {32, 128});
+    };
+  };
+  const auto at = [](const std::function<Offset(BodyMaker&)>& row, int64_t c = 0) {
+    return [=](BodyMaker& m) { return std::vector<Offset>{row(m), Offset{kNone, c}}; };
+  };
+  const BodyCase kCases[] = {
+      {"dynamic rows of f32", rows_at(f32, unknown), kAll, ""},
+      {"dynamic rows of bf16", rows_at(bf16, unknown), "", "unaligned-slice"},
+      {"rows of bf16, promised 8", rows_at(bf16, promised(8)), kAll, ""},
+      {"rows of bf16, times 16", rows_at(bf16, times(16)), kAll, ""},
+      {"rows of int8, promised 8", rows_at(i8, promised(8)), "v3", "unaligned-slice"},
+      {"rows of int8, promised 32", rows_at(i8, promised(32)), kAll, ""},
+      {"rows of bf16 from 1", rows_at(bf16, constant(1)), "v4 v5e v6e v7x", "operation-unsupported"},
+      {"rows of int8 from 8", rows_at(i8, constant(8)), "v3 v5e v6e v7x", "operation-unsupported"},
+      {"dynamic columns", column(unknown), "", "unaligned-slice"},
+      {"columns promised 64", column(promised(64)), "", "unaligned-slice"},
+      {"columns times 128", column(times(128)), kAll, ""},
+      {"columns from 64", column(constant(64)), kAll, ""},
+      {"copy of rows from 4, f32", copied(f32, at(constant(4))), kAll, ""},
+      {"copy of rows from 4, bf16", copied(bf16, at(constant(4))), "", "unaligned-slice"},
+      {"copy of rows from 8, bf16", copied(bf16, at(constant(8))), kAll, ""},
+      {"copy of columns from 64", copied(f32, at(constant(0), 64)), "", "unaligned-slice"},
+      {"copy of columns from 128", copied(f32, at(constant(0), 128)), kAll, ""},
+      {"copy of 64 columns", copied(f32, at(constant(0)), {32, 64}), "", "unaligned-slice"},
+      {"copy of 5 rows, bf16", copied(bf16, at(constant(0)), {5, 512}), "", "unaligned-slice"},
+      {"f16",
+       [](BodyMaker& m) {
+         m.load(m.ref(f16, {8, 128}));
+       },
+       "", "dtype-unsupported"},
+      {"int8 sum", elementwise(i8, Fn::add), "", "dtype-unsupported"},
+      {"int16 sum", elementwise(i16, Fn::add), kAll, ""},
+      {"int8 and", elementwise(i8, Fn::bit_and), kAll, ""},
+      {"int16 maximum", elementwise(i16, Fn::max), "", "dtype-unsupported"},
+      {"bf16 maximum", elementwise(bf16, Fn::max), kAll, ""},
+      {"u32 maximum", elementwise(u32, Fn::max), "", "dtype-unsupported"},
+      {"int8 equality", elementwise(i8, Fn::eq, OpKind::compare), "v5e v6e v7x", "dtype-unsupported"},
+      {"int8 order", elementwise(i8, Fn::lt, OpKind::compare), "", "dtype-unsupported"},
+      {"fp8 sum", elementwise(f8e4m3fn, Fn::add), "", "dtype-unsupported"},
+      {"f32 matmul", product(f32, f32, f32), kAll, ""},
+      {"bf16 matmul", product(bf16, bf16, f32), "v4 v5e v6e v7x", "dtype-unsupported"},
+      {"int8 matmul", product(i8, i8, i32), "v5e v6e v7x", "dtype-unsupported"},
+      {"int8 matmul to f32", product(i8, i8, f32), "v7x", "dtype-unsupported"},
+      {"fp8 matmul", product(f8e4m3fn, f8e5m2, f32), "v5e v6e v7x", "dtype-unsupported"},
+      {"bf16 by int8", product(bf16, i8, f32), "v4 v5e v6e v7x", "dtype-unsupported"},
+      {"int16 matmul", product(i16, i16, i32), "", "dtype-unsupported"},
+      {"matmul into bf16", product(bf16, bf16, bf16), "", "operation-unsupported"},
+      {"rows regroup", reshaped(f32, {16, 128}, {2, 8, 128}), kAll, ""},
+      {"multiples of 128", reshaped(bf16, {8, 256}, {16, 128}), kAll, ""},
+      {"merge", reshaped(f32, {8, 4, 32}, {8, 128}), kAll, ""},
+      {"split", reshaped(f32, {8, 128}, {8, 4, 32}), "v5e v6e v7x", "operation-unsupported"},
+      {"odd", reshaped(f32, {8, 15}, {5, 24}), "", "operation-unsupported"},
+      {"rows across", reshaped(f32, {8, 64}, {4, 128}), "", "operation-unsupported"},
+      {"line to column, f32", reshaped(f32, {128}, {128, 1}), kAll, ""},
+      {"line to column, bf16", reshaped(bf16, {256}, {256, 1}), "v6e v7x", "operation-unsupported"},
+      {"column to line", reshaped(f32, {256, 1}, {256}), "v5e v6e v7x", "operation-unsupported"},
+      {"vector from SMEM",
+       [](BodyMaker& m) {
+         m.load(m.ref(f32, {8, 128}, Space::smem));
+       },
+       "", "memory-space"},
+      {"load from HBM",
+       [](BodyMaker& m) {
+         m.load(m.ref(f32, {8, 128}, Space::any));
+       },
+       "", "memory-space"},
+      {"bf16 scalar into SMEM",
+       [](BodyMaker& m) {
+         const ValueId v = m.value(bf16, {});
+         Op& o = m.op(OpKind::store);
+         o.ref = m.ref(bf16, {8}, Space::smem, RefRoot::scratch);
+         o.in = {v};
+         o.starts = {Offset{}};
+         o.extent = {1};
+       },
+       "", "dtype-unsupported"},
+      {"strided columns",
+       [](BodyMaker& m) {
+         m.load(m.ref(f32, {8, 128}), {Offset{}, Offset{}}, {8, 64});
+         m.body.top.ops.back().strides = {1, 2};
+       },
+       "", "operation-unsupported"},
+      {"strided rows",
+       [](BodyMaker& m) {
+         m.load(m.ref(f32, {16, 128}), {Offset{}, Offset{}}, {8, 128});
+         m.body.top.ops.back().strides = {2, 1};
+       },
+       kAll, ""},
+      {"strided rows of bf16",
+       [](BodyMaker& m) {
+         m.load(m.ref(bf16, {16, 128}), {Offset{}, Offset{}}, {8, 128});
+         m.body.top.ops.back().strides = {2, 1};
+       },
+       "", "operation-unsupported"},
+      {"rotate rows of bf16",
+       [](BodyMaker& m) {
+         const ValueId v = m.load(m.ref(bf16, {16, 128}));
+         m.shaped(OpKind::rotate, v, {16, 128}, {0});
+       },
+       "", "operation-unsupported"},
+      {"rotate lanes of bf16",
+       [](BodyMaker& m) {
+         const ValueId v = m.load(m.ref(bf16, {16, 128}));
+         m.shaped(OpKind::rotate, v, {16, 128}, {1});
+       },
+       kAll, ""},
+      {"three seeds",
+       [](BodyMaker& m) {
+         const std::vector<ValueId> seeds = {m.scalar(1), m.scalar(2), m.scalar(3)};
+         Op& o = m.op(OpKind::opaque);
+         o.name = "tpu.prng_set_seed_32";
+         o.in = seeds;
+       },
+       "", "operation-unsupported"},
+      {"refused where it never runs",
+       [](BodyMaker& m) {
+         m.branch(m.scalar(0));
+         m.load(m.ref(f16, {8, 128}));
+         m.end();
+       },
+       kAll, ""},
+  };
+  for (const BodyCase& c : kCases)
+    for (const char* target : {"v3", "v4", "v5e", "v6e", "v7x"}) {
+      BodyMaker maker;
+      c.make(maker);
+      KernelSpec spec;
+      const std::vector<Finding> findings = check_body(spec, maker.body, target_named(target));
+      const bool accepted = std::string(c.accepts).find(target) != std::string::npos;
+      EXPECT_EQ(kinds_of(findings), accepted ? "" : c.kind) << c.what << " on " << target;
+      for (const Finding& f : findings) EXPECT_FALSE(f.helps.empty()) << c.what;
+    }
+}
+
+TEST(CompileBodyRulesTest, SemaphoresAreUsedAsTheirType) {
+  const auto body_with = [](OpKind kind, DType dtype, const Shape& shape) {
+    BodyMaker m;
+    const RefId sem = m.ref(dtype, shape, Space::semaphore, RefRoot::scratch);
+    Op& o = m.op(kind);
+    o.sem = sem;
+    return std::move(m.body);
+  };
+  const struct {
+    OpKind kind;
+    DType dtype;
+    Shape shape;
+    const char* kinds;
+  } kCases[] = {
+      {OpKind::sem_signal, DType::semaphore, {}, ""},
+      {OpKind::sem_signal, DType::dma_semaphore, {}, "semaphore-misuse"},
+      {OpKind::sem_signal, DType::semaphore, {2}, "semaphore-misuse"},
+      {OpKind::dma_wait, DType::dma_semaphore, {}, ""},
+      {OpKind::dma_wait, DType::semaphore, {}, "semaphore-misuse"},
+  };
+  for (const auto& c : kCases) {
+    KernelSpec spec;
+    EXPECT_EQ(kinds_of(check_body(spec, body_with(c.kind, c.dtype, c.shape), target_named("v5e"))), c.kinds);
+  }
+  KernelSpec spec;
+  spec.collective_id = 3;
+  EXPECT_EQ(kinds_of(check_body(spec, Body{}, target_named("v5e"))), "semaphore-misuse");
+}
+
+TEST(CompileBodyRulesTest, FindingsNameTheRefAndTheFix) {
+  BodyMaker m;
+  const RefId x = m.ref(DType::bf16, {64, 128});
+  m.load(x, {Offset{m.from_smem()}, Offset{}}, {16, 128});
+  KernelSpec spec;
+  Window w;
+  w.name = "kv";
+  spec.in.push_back(w);
+  const std::vector<Finding> findings = check_body(spec, m.body, target_named("v5e"));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].message, HasSubstr("load from kv"));
+  EXPECT_THAT(findings[0].message, HasSubstr("E2003"));
+  EXPECT_THAT(findings[0].helps[0], HasSubstr("pl.multiple_of(i, 8)"));
+}
+
+}  // namespace
+}  // namespace tilecheck::fit
