@@ -135,17 +135,25 @@ void Engine::Impl::free_item(Item* item) {
 }
 
 Semaphore& Engine::Impl::semaphore(const SemRef& ref) {
-  auto& elements = semaphores[ref.buffer];
-  if (elements.empty()) elements.resize(static_cast<size_t>(std::max<int64_t>(1, element_count(ref.buffer->shape))));
-  auto& s = elements[static_cast<size_t>(ref.element)];
+  auto found = semaphores.find(ref.buffer);
+  if (found == semaphores.end()) {
+    if (spare_semaphores.empty()) {
+      found = semaphores.try_emplace(ref.buffer).first;
+    } else {
+      spare_semaphores.back().key() = ref.buffer;
+      found = semaphores.insert(std::move(spare_semaphores.back())).position;
+      spare_semaphores.pop_back();
+    }
+    found->second.resize(static_cast<size_t>(std::max<int64_t>(1, element_count(ref.buffer->shape))));
+  }
+  auto& s = found->second[static_cast<size_t>(ref.element)];
   if (!s) {
     s = std::make_unique<Semaphore>();
     s->buffer = ref.buffer;
     s->element = ref.element;
-    s->index = semaphore_order.size();
+    s->index = semaphores_made++;
     s->dma = ref.buffer->dtype == DType::dma_semaphore;
     s->barrier = std::find(barriers.begin(), barriers.end(), ref.buffer) != barriers.end();
-    semaphore_order.push_back(s.get());
   }
   return *s;
 }
@@ -427,9 +435,9 @@ void Engine::leave_scope(AgentId id, std::span<Buffer* const> buffers, Loc at) {
           if (item->copy && item->copy->sent == s.get()) item->copy->sent = nullptr;
           e.free_item(item);
         }
-        e.semaphore_order[s->index] = nullptr;
       }
-      e.semaphores.erase(found);
+      found->second.clear();
+      e.spare_semaphores.push_back(e.semaphores.extract(found));
     }
     b->alive = false;
   }

@@ -279,8 +279,12 @@ void Engine::Impl::check_drained(Semaphore& s, const std::string& end, AgentId i
 }
 
 void Engine::Impl::finish() {
-  for (Semaphore* s : semaphore_order)
-    if (s) check_drained(*s, "the kernel", s->waiter >= 0 ? s->waiter : 0, Loc{});
+  std::vector<Semaphore*> all;
+  for (auto& [buffer, elements] : semaphores)
+    for (auto& s : elements)
+      if (s) all.push_back(s.get());
+  std::sort(all.begin(), all.end(), [](const Semaphore* a, const Semaphore* b) { return a->index < b->index; });
+  for (Semaphore* s : all) check_drained(*s, "the kernel", s->waiter >= 0 ? s->waiter : 0, Loc{});
 }
 
 // ---- Deadlocks.

@@ -63,8 +63,10 @@ struct Engine::Impl {
   Dims step_of(AgentId id) { return agent(id).state.step ? *agent(id).state.step : Dims{}; }
 
   // ---- Semaphores. Kept while their buffer lives.
-  std::unordered_map<const Buffer*, std::vector<std::unique_ptr<Semaphore>>> semaphores;
-  std::vector<Semaphore*> semaphore_order;  // by Semaphore::index; null: its scope has ended
+  using Semaphores = std::unordered_map<const Buffer*, std::vector<std::unique_ptr<Semaphore>>>;
+  Semaphores semaphores;
+  std::vector<Semaphores::node_type> spare_semaphores;  // of scopes that ended
+  size_t semaphores_made = 0;
   Semaphore& semaphore(const SemRef& ref);
   SemRef translated(const SemRef& ref, AgentId target);
 

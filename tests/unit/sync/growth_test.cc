@@ -1,0 +1,121 @@
+// Memory stays bounded by live buffers: a long run needs no more than a short one.
+#include <malloc.h>
+
+#include "tests/unit/sync/world.h"
+
+namespace tilecheck::testing_sync {
+namespace {
+
+// Bytes that the heap gained between a tenth of the loop and its end, seen by agent 0.
+class Growth {
+ public:
+  explicit Growth(int64_t steps) : steps_(steps) {}
+  void at(int64_t step) {
+    if (step == steps_ / 10) begin_ = mallinfo2().uordblks;
+    if (step == steps_ - 1) grown_ = static_cast<int64_t>(mallinfo2().uordblks) - static_cast<int64_t>(begin_);
+  }
+  int64_t grown_bytes() const { return grown_; }
+
+ private:
+  int64_t steps_;
+  size_t begin_ = 0;
+  int64_t grown_ = -1;
+};
+
+constexpr int64_t kSteps = 30000;
+constexpr int64_t kMostBytes = 64 << 10;
+
+TEST(Growth, OneCoreThatCopiesInALoop) {
+  Growth growth(kSteps);
+  const Outcome out = run(1, "lazy", [&](Actor& a) {
+    a.copy(a.row("x", 0), a.row("a", 0), a.sem("sem", 0));
+    for (int64_t i = 0; i < kSteps; ++i) {
+      growth.at(i);
+      a.copy(a.row("x", (i + 1) % 16), a.row("a", (i + 1) % 2), a.sem("sem", (i + 1) % 2));
+      a.wait(a.sem("sem", i % 2), kRow);
+      a.load(a.row("a", i % 2));
+      a.signal(a.sem("reg"));
+      a.wait(a.sem("reg"), 1);
+    }
+    a.wait(a.sem("sem", kSteps % 2), kRow);
+  });
+  EXPECT_TRUE(out.findings.empty()) << text(out.findings);
+  EXPECT_LT(growth.grown_bytes(), kMostBytes);
+}
+
+TEST(Growth, TwoCoresThatNeverMeet) {
+  Growth growth(kSteps);
+  Machine machine;
+  machine.devices = 2;
+  machine.cores = true;
+  const Outcome out = run(machine, {}, [&](Actor& a) {
+    for (int64_t i = 0; i < kSteps; ++i) {
+      if (a.id() == 0) growth.at(i);
+      a.window_copy(a.row("x", i % 8), a.row("a", i % 3), a.sem("sem"));
+      a.wait(a.sem("sem"), kRow);
+      a.store(a.row("b", i % 5), a.load(a.row("a", i % 3)));
+      a.window_copy(a.row("b", i % 5), a.row("y", 8 * a.id() + i % 8), a.sem("sem"));
+      a.wait(a.sem("sem"), kRow);
+    }
+  });
+  EXPECT_TRUE(out.findings.empty()) << text(out.findings);
+  EXPECT_LT(growth.grown_bytes(), kMostBytes);
+}
+
+TEST(Growth, DevicesThatSendInARing) {
+  Growth growth(kSteps / 10);
+  const int n = 3;
+  const Outcome out = run(n, "lazy", [&](Actor& a) {
+    a.enter();
+    for (int64_t i = 0; i < kSteps / 10; ++i) {
+      if (a.id() == 0) growth.at(i);
+      a.store(a.row("a", i % 2), static_cast<float>(i));
+      a.send(a.row("a", i % 2), a.row("b", i % 2), a.sem("send"), a.sem("recv", i % 2), (a.device() + 1) % n);
+      a.wait(a.sem("send"), kRow);
+      a.wait(a.sem("recv", i % 2), kRow);
+      a.load(a.row("b", i % 2));
+      a.signal_to((a.device() + n - 1) % n, a.sem("reg", i % 2));
+      a.wait(a.sem("reg", i % 2), 1);
+    }
+  });
+  EXPECT_TRUE(out.findings.empty()) << text(out.findings);
+  EXPECT_LT(growth.grown_bytes(), kMostBytes);
+}
+
+// A loop that races at every step tells it once, with a count.
+TEST(Growth, RepeatsAreFolded) {
+  Growth growth(kSteps / 10);
+  const Outcome out = run(1, "lazy", [&](Actor& a) {
+    for (int64_t i = 0; i < kSteps / 10; ++i) {
+      growth.at(i);
+      a.step(i);
+      a.copy(a.row("x", 0), a.row("a", 0), a.sem("sem"));
+      a.load(a.row("a", 0));
+      a.wait(a.sem("sem"), kRow);
+    }
+  });
+  ASSERT_EQ(out.findings.size(), 1u) << text(out.findings);
+  EXPECT_EQ(out.findings[0].repeats, kSteps / 10 - 1);
+  EXPECT_LT(growth.grown_bytes(), kMostBytes);
+}
+
+// Scopes come and go; so do their semaphores.
+TEST(Growth, Scopes) {
+  Growth growth(kSteps);
+  const Outcome out = run(1, "lazy", [&](Actor& a) {
+    Buffer* const list[] = {a.ref("a").buffer, a.sem("sem").buffer};
+    for (int64_t i = 0; i < kSteps; ++i) {
+      growth.at(i);
+      for (Buffer* b : list) b->alive = true;
+      a.engine().enter_scope(0, list, {});
+      a.copy(a.row("x", 0), a.row("a", 0), a.sem("sem"));
+      a.wait(a.sem("sem"), kRow);
+      a.engine().leave_scope(0, list, {});
+    }
+  });
+  EXPECT_TRUE(out.findings.empty()) << text(out.findings);
+  EXPECT_LT(growth.grown_bytes(), kMostBytes);
+}
+
+}  // namespace
+}  // namespace tilecheck::testing_sync
