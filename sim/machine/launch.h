@@ -41,7 +41,9 @@ struct LaunchOptions {
   bool check_definedness = true;
   bool record_steps = false;              // keep what the pipeline did at each step in steps
   int64_t step_begin = 0, step_end = -1;  // the range of steps to record
-  uint32_t garbage = 0;                   // varies what fresh memory holds: results must not depend on it where defined
+  // Varies what fresh memory holds; other than 0, slots are filled with it too where they would keep stale bytes.
+  // Defined results do not depend on it.
+  uint32_t garbage = 0;
   std::function<bool(int64_t done, int64_t total)> progress;  // called now and then; false cancels
 };
 

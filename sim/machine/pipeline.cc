@@ -104,6 +104,7 @@ void Pipeline::start(size_t w, const Visit& visit, const Dims& step, bool fetch)
   record(w, visit, fetch, !fetch, any ? in_array.size_bytes() : 0);
   // What an edge fetch does not fill keeps its bytes and loses its definedness.
   if (fetch && !whole_block) {
+    if (state_.options->garbage != 0) in_slot.buffer->fill_fresh();
     in_slot.buffer->ensure_filled();
     if (state_.options->check_definedness) in_slot.buffer->shadow.set_all(false);
   }
@@ -148,8 +149,9 @@ void Pipeline::enter_output(size_t w, const Visit& visit) {
   }
   if (loads_output(w)) return;
   // A new block keeps the slot's old bytes and loses its definedness.
-  if (state_.options->check_definedness)
-    state_.windows[w].slots[static_cast<size_t>(visit.slot)]->shadow.set_all(false);
+  Buffer& slot = *state_.windows[w].slots[static_cast<size_t>(visit.slot)];
+  if (state_.options->garbage != 0) slot.fill_fresh();
+  if (state_.options->check_definedness) slot.shadow.set_all(false);
 }
 
 void Pipeline::check_write_back(size_t w, const Visit& visit) {

@@ -87,7 +87,7 @@ void Buffer::fill_fresh() {
   filled = true;
   if (is_semaphore(dtype) || array.size() == 0) return;
   alignas(8) std::byte element[8];
-  if (is_floating(repr) && garbage == 0) {
+  if (is_floating(repr) && garbage % 3 == 0) {
     store_from_double(repr, element, std::numeric_limits<double>::quiet_NaN());
   } else if (garbage != 0) {
     // Some other bits: a multiplicative hash of the seed, valid for every type but b1.

@@ -50,8 +50,9 @@ struct Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  // Fills with what fresh memory holds: NaN, or the largest integer; `garbage` other than 0 picks other bits. Happens
-  // at the first access that does not overwrite everything, so that memory which nobody touches costs nothing.
+  // Fills with what fresh memory holds: NaN, or the largest integer; `garbage` other than 0 picks other bits (a
+  // multiple of 3: NaN all the same). Happens at the first access that does not overwrite everything, so that memory
+  // which nobody touches costs nothing.
   void fill_fresh();
   void ensure_filled() {
     if (!filled) fill_fresh();
