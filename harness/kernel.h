@@ -33,7 +33,7 @@ struct Param {
   std::string help;
   std::vector<std::string> choices;         // dtype and choice: what is accepted
   int64_t min = 1, max = int64_t{1} << 40;  // integer: what is accepted
-  std::vector<std::string> samples;         // values that the property test draws from; empty: the default alone
+  std::vector<std::string> samples;         // what property tests draw from, simplest first; empty: the default alone
 };
 Param int_param(std::string name, int64_t default_value, std::string help, std::vector<int64_t> samples = {},
                 int64_t min = 1);
