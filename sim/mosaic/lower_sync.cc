@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sim/mosaic/program.h"
+#include "sim/types/error.h"
 #include "sim/types/float_formats.h"
 
 namespace tilecheck::mosaic {
@@ -77,10 +78,21 @@ void set_scalar(Activation& frame, const Instr& instr, int64_t value) {
   frame.undefined[instr.out[0].index] = 0;
 }
 
-void run_device_id(Activation& frame, const Instr& instr) { set_scalar(frame, instr, frame.core->device_id()); }
-void run_core_id(Activation& frame, const Instr& instr) { set_scalar(frame, instr, frame.core->core_index()); }
+// Index maps are evaluated without a core.
+Core& core_of(Activation& frame, const Instr& instr) {
+  if (!frame.core) throw Incomplete(std::string(instr.op->name) + " in an index map");
+  return *frame.core;
+}
+
+void run_device_id(Activation& frame, const Instr& instr) {
+  set_scalar(frame, instr, core_of(frame, instr).device_id());
+}
+void run_core_id(Activation& frame, const Instr& instr) {
+  set_scalar(frame, instr, core_of(frame, instr).core_index());
+}
 void run_iteration_bound(Activation& frame, const Instr& instr) {
-  set_scalar(frame, instr, frame.core->num_programs(static_cast<int>(instr.ints[0])));
+  const auto axis = static_cast<int>(instr.ints[0]);
+  set_scalar(frame, instr, frame.core ? frame.core->num_programs(axis) : (*frame.grid)[axis]);
 }
 
 void run_log(Activation& frame, const Instr& instr) {

@@ -58,7 +58,7 @@ Payload::Payload(KernelModule kernel) : kernel_(std::move(kernel)) {
                                       : nullptr);
 }
 
-Window Payload::window(int i) const {
+Window Payload::window(int i, const Dims& grid) const {
   const WindowParams& p = kernel_.windows[static_cast<size_t>(i)];
   const Type& type = kernel_.arg_type(kernel_.window_arg(i));
   Window w;
@@ -81,8 +81,7 @@ Window Payload::window(int i) const {
   w.buffers = p.buffers;
   w.revisit = p.revisit;
   if (p.transform) {
-    w.index = index_map(shared_from_this(), transforms_[static_cast<size_t>(i)], kernel_.module, *p.transform,
-                        kernel_.grid.rank());
+    w.index = index_map(shared_from_this(), transforms_[static_cast<size_t>(i)], kernel_.module, *p.transform, grid);
     w.at = kernel_.loc(p.transform->loc);
   } else if (p.transform_map) {
     w.index = index_map(shared_from_this(), *p.transform_map);
@@ -107,8 +106,8 @@ KernelSpec Payload::spec(std::span<const int64_t> bounds) const {
     const Type& type = kernel_.arg_type(kernel_.prefetch_arg(i));
     s.prefetch.push_back({"prefetch" + std::to_string(i), type.dtype, kernel_.prefetch_array(i).shape});
   }
-  for (int i = 0; i < kernel_.input_count; ++i) s.in.push_back(window(i));
-  for (int i = 0; i < kernel_.output_count; ++i) s.out.push_back(window(kernel_.input_count + i));
+  for (int i = 0; i < kernel_.input_count; ++i) s.in.push_back(window(i, s.grid));
+  for (int i = 0; i < kernel_.output_count; ++i) s.out.push_back(window(kernel_.input_count + i, s.grid));
   for (int i = 0; i < kernel_.scratch_count; ++i) {
     const Type& type = kernel_.arg_type(kernel_.scratch_arg(i));
     s.scratch.push_back({"scratch" + std::to_string(i), type.dtype, type.shape,

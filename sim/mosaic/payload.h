@@ -32,7 +32,7 @@ class Payload : public std::enable_shared_from_this<Payload> {
 
  private:
   explicit Payload(KernelModule kernel);
-  Window window(int i) const;
+  Window window(int i, const Dims& grid) const;
 
   KernelModule kernel_;
   std::unique_ptr<Program> program_;  // null: the body holds what is not modelled

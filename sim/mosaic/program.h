@@ -68,6 +68,7 @@ struct Program {
 struct Activation {
   Core* core = nullptr;                    // null: an index map, which may compute scalars and read `prefetch`
   const PrefetchRefs* prefetch = nullptr;  // index maps; refs[i].rank is unused then, `prefetch_operand` tells
+  const Dims* grid = nullptr;              // index maps: the grid's extents
   std::span<uint64_t> scalars;
   std::span<uint8_t> undefined;  // per scalar: shadow byte
   std::span<Tile> tiles;

@@ -88,7 +88,7 @@ class DependenceAnalysis {
 // Values of an index map: on the stack for maps of usual size, since they are evaluated at each step, on any thread.
 constexpr size_t kSmall = 128;
 
-Indices evaluate(const Program& program, std::span<const Index> grid, const PrefetchRefs& prefetch) {
+Indices evaluate(const Program& program, const Dims& grid, std::span<const Index> at, const PrefetchRefs& prefetch) {
   std::array<uint64_t, kSmall> small_scalars;
   std::array<uint8_t, kSmall> small_undefined;
   std::array<int, kMaxRank> small_operands;
@@ -97,6 +97,7 @@ Indices evaluate(const Program& program, std::span<const Index> grid, const Pref
   std::vector<int> operands;
   Activation frame;
   frame.prefetch = &prefetch;
+  frame.grid = &grid;
   if (program.scalars <= kSmall) {
     frame.scalars = {small_scalars.data(), program.scalars};
     frame.undefined = {small_undefined.data(), program.scalars};
@@ -118,8 +119,8 @@ Indices evaluate(const Program& program, std::span<const Index> grid, const Pref
     const Slot& slot = program.body.args[i];
     if (slot.kind == SlotKind::ref) {
       frame.prefetch_operand[slot.index] = operand++;
-    } else if (i < grid.size()) {
-      frame.scalars[slot.index] = static_cast<uint64_t>(grid[i].value());
+    } else if (i < at.size()) {
+      frame.scalars[slot.index] = static_cast<uint64_t>(at[i].value());
     }
   }
   run_block(frame, program.hoisted);
@@ -137,11 +138,11 @@ Dependence dependence_of(const Module&, const Function& transform, int grid_rank
 }
 
 IndexMap index_map(std::shared_ptr<const void> owner, std::shared_ptr<const Program> program, const Module& module,
-                   const Function& transform, int grid_rank) {
+                   const Function& transform, const Dims& grid) {
   return IndexMap(
-      [owner = std::move(owner), program = std::move(program)](
-          std::span<const Index> grid, const PrefetchRefs& prefetch) { return evaluate(*program, grid, prefetch); },
-      dependence_of(module, transform, grid_rank));
+      [owner = std::move(owner), program = std::move(program), grid](
+          std::span<const Index> at, const PrefetchRefs& prefetch) { return evaluate(*program, grid, at, prefetch); },
+      dependence_of(module, transform, grid.rank()));
 }
 
 IndexMap index_map(std::shared_ptr<const void> owner, const AffineMap& map) {
