@@ -10,6 +10,9 @@
 #include <random>
 #include <vector>
 
+#include "sim/ops/gemm.h"
+#include "sim/ops/reduce.h"
+
 namespace tilecheck {
 namespace {
 
@@ -171,6 +174,87 @@ void tile_f32_to_bf16(benchmark::State& state) {
   tiles(state, DType::f32, [](const Tile& a, const Tile&) { return convert(a, DType::bf16); });
 }
 BENCHMARK(tile_f32_to_bf16)->Arg(128);
+
+// ---- one key block of flash attention, 128 x 128 x 128, as tile operations and as a hand-written loop over the same
+// matrix product, reduction and strips
+
+constexpr int64_t kBlock = 128;
+
+void flash_block_tiles(benchmark::State& state) {
+  Bench bench;
+  const Shape shape = {kBlock, kBlock};
+  const Tile q = bench.random(DType::f32, shape, 1), k = bench.random(DType::f32, shape, 2),
+             v = bench.random(DType::f32, shape, 3);
+  Tile m = Tile::splat(bench.context, DType::f32, {kBlock, 1}, -1e30),
+       l = Tile::splat(bench.context, DType::f32, {kBlock, 1}, 0);
+  Tile acc = Tile::splat(bench.context, DType::f32, shape, 0);
+  for (auto _ : state) {
+    const Tile s = matmul(q, k, DotDims::transposed_rhs()) * 0.088;
+    const Tile new_m = maximum(m, reduce_max(s, {1}, true));
+    const Tile p = exp(s - new_m), alpha = exp(m - new_m);
+    l = l * alpha + reduce_sum(p, {1}, true);
+    acc = matmul(p, v, DotDims::plain(), std::move(acc) * alpha);
+    m = new_m;
+  }
+  benchmark::DoNotOptimize(acc);
+  flops(state, 4.0 * kBlock * kBlock * kBlock);
+}
+BENCHMARK(flash_block_tiles);
+
+void flash_block_by_hand(benchmark::State& state) {
+  Bench bench;
+  const Shape shape = {kBlock, kBlock};
+  const Tile q = bench.random(DType::f32, shape, 1), k = bench.random(DType::f32, shape, 2),
+             v = bench.random(DType::f32, shape, 3);
+  std::vector<float> s(kBlock * kBlock), acc(kBlock * kBlock), m(kBlock, -1e30f), l(kBlock);
+  const auto bytes = [](auto& data) { return reinterpret_cast<std::byte*>(data); };
+  const auto product = [&](const Tile& right, const float* left, float* out, int64_t row, int64_t column,
+                           bool accumulate) {
+    gemm({.dtype = DType::f32,
+          .m = kBlock,
+          .n = kBlock,
+          .k = kBlock,
+          .lhs = {reinterpret_cast<const std::byte*>(left), kBlock, 1},
+          .rhs = {right.data<std::byte>(), row, column},
+          .out = bytes(out),
+          .accumulate = accumulate,
+          .pool = &bench.pool});
+  };
+  const ReduceFn row_max = float_reduce(OpId::reduce_max, DType::f32),
+                 row_sum = float_reduce(OpId::reduce_add, DType::f32);
+  const StripFn mul = strip_fn(OpId::mulf, DType::f32, DType::f32), sub = strip_fn(OpId::subf, DType::f32, DType::f32),
+                exponential = strip_fn(OpId::exp, DType::f32, DType::f32);
+  const OpCall call{.op = OpId::mulf};
+  const float scale = 0.088f;
+  for (auto _ : state) {
+    product(k, q.data<float>(), s.data(), 1, kBlock, false);
+    for (int64_t r = 0; r < kBlock; ++r) {
+      float* row = s.data() + r * kBlock;
+      float* sums = acc.data() + r * kBlock;
+      const void* by_scale[] = {row, &scale};
+      mul({by_scale, 2, row, kBlock, &call});
+      float largest;
+      row_max(row, &largest, {1, kBlock, 1});
+      largest = std::max(largest, m[static_cast<size_t>(r)]);
+      const void* less_max[] = {row, &largest};
+      sub({less_max, 2, row, kBlock, &call});
+      const void* itself[] = {row};
+      exponential({itself, 0, row, kBlock, &call});
+      float total, alpha = m[static_cast<size_t>(r)] - largest;
+      row_sum(row, &total, {1, kBlock, 1});
+      const void* of_alpha[] = {&alpha};
+      exponential({of_alpha, 0, &alpha, 1, &call});
+      l[static_cast<size_t>(r)] = l[static_cast<size_t>(r)] * alpha + total;
+      m[static_cast<size_t>(r)] = largest;
+      const void* by_alpha[] = {sums, &alpha};
+      mul({by_alpha, 2, sums, kBlock, &call});
+    }
+    product(v, s.data(), acc.data(), kBlock, 1, true);
+  }
+  benchmark::DoNotOptimize(acc.data());
+  flops(state, 4.0 * kBlock * kBlock * kBlock);
+}
+BENCHMARK(flash_block_by_hand);
 
 // One operation on scalars: the price of everything around the arithmetic.
 void scalar_tile_add(benchmark::State& state) {
