@@ -99,7 +99,7 @@ int64_t naive(OpId op, DType dtype, int64_t a, int64_t b) {
     case OpId::subi:
       return wrapped(dtype, sa - sb);
     case OpId::muli:
-      return wrapped(dtype, ua * ub);
+      return wrapped(dtype, sa * sb);
     case OpId::divsi:
       return wrapped(dtype, sb == 0 ? -1 : sa / sb);
     case OpId::divui:
@@ -127,7 +127,7 @@ int64_t naive(OpId op, DType dtype, int64_t a, int64_t b) {
     case OpId::xori:
       return wrapped(dtype, sa ^ sb);
     case OpId::shli:
-      return wrapped(dtype, ub < width ? ua << static_cast<int>(ub) : 0);
+      return wrapped(dtype, ub < width ? static_cast<Wide>(static_cast<UnsignedWide>(ua) << static_cast<int>(ub)) : 0);
     case OpId::shrui:
       return wrapped(dtype, ub < width ? ua >> static_cast<int>(ub) : 0);
     case OpId::shrsi:
