@@ -83,7 +83,7 @@ def main():
                 file.write(lower(kernel, shapes))
             paths.append(path)
             rows.append((name, kernel, naive, shapes))
-        out = subprocess.run([bench, "--benchmark_format=json", "--benchmark_repetitions=5"], check=True, capture_output=True,
+        out = subprocess.run([bench, "--benchmark_format=json", "--benchmark_repetitions=15", "--benchmark_min_time=0.001"], check=True, capture_output=True,
                              text=True, env={**os.environ, "TILECHECK_MODULES": ":".join(paths)}).stdout
         times = {}
         for b in json.loads(out)["benchmarks"]:
