@@ -75,11 +75,38 @@ void AttrTables::enter(Entry& e, int depth, const char* what) const {
   e.busy = true;
 }
 
+uint64_t AttrTables::parts_of(const Type& type) const {
+  uint64_t total = 1 + type.text.size() / 16;
+  if (type.layout) total += type.layout->parts;
+  for (std::span<const Type* const> list : {type.inputs, type.results})
+    for (const Type* t : list) total += t->parts;
+  return total;
+}
+
+uint64_t AttrTables::parts_of(const Attr& attr) const {
+  uint64_t total = 1 + attr.text.size() / 16 + attr.integers.size();
+  if (attr.type) total += attr.type->parts;
+  if (attr.map) total += attr.map->nodes.size() + attr.map->results.size();
+  for (const Attr* e : attr.elements) total += e->parts;
+  for (const NamedAttr& e : attr.entries) total += 1 + e.name.size() / 16 + e.value->parts;
+  return total;
+}
+
+uint32_t AttrTables::checked_parts(const Entry& entry, uint64_t total) const {
+  if (total > kMaxAttrParts)
+    throw InputError(std::string(name_), "at byte " + std::to_string(entry.offset) +
+                                             ": an attribute or type that spells out to more than " +
+                                             std::to_string(kMaxAttrParts) + " parts");
+  return static_cast<uint32_t>(total);
+}
+
 const Attr* AttrTables::attr_number(size_t i, int depth) {
   Cached<Attr>& entry = attrs_[i];
   if (!entry.value) {
     enter(entry, depth, "an attribute");
-    entry.value = decode_attr(entry, depth);
+    Attr* attr = decode_attr(entry, depth);
+    attr->parts = checked_parts(entry, parts_of(*attr));
+    entry.value = attr;
     entry.busy = false;
   }
   return entry.value;
@@ -89,18 +116,20 @@ const Type* AttrTables::type_number(size_t i, int depth) {
   Cached<Type>& entry = types_[i];
   if (!entry.value) {
     enter(entry, depth, "a type");
-    entry.value = decode_type(entry, depth);
+    Type* type = decode_type(entry, depth);
+    type->parts = checked_parts(entry, parts_of(*type));
+    entry.value = type;
     entry.busy = false;
   }
   return entry.value;
 }
 
-const Type* AttrTables::decode_type(const Entry& entry, int depth) {
+Type* AttrTables::decode_type(const Entry& entry, int depth) {
   if (!entry.custom) {
     TextCursor text(text_of(entry), name_, entry.offset);
     const Type* type = parse_type(module_, text);
     if (!text.done()) text.fail("the end of the type");
-    return type;
+    return module_.make(*type);
   }
   ByteCursor at = cursor(entry);
   Type type;
@@ -319,12 +348,12 @@ void AttrTables::read_dense_elements(ByteCursor& at, Attr& attr, int depth) {
   attr.data = values;
 }
 
-const Attr* AttrTables::decode_attr(const Entry& entry, int depth) {
+Attr* AttrTables::decode_attr(const Entry& entry, int depth) {
   if (!entry.custom) {
     TextCursor text(text_of(entry), name_, entry.offset);
     const Attr* attr = parse_attr(module_, text);
     if (!text.done()) text.fail("the end of the attribute");
-    return attr;
+    return module_.make(*attr);
   }
   ByteCursor at = cursor(entry);
   Attr attr;

@@ -51,15 +51,18 @@ class AttrTables {
 
   const Attr* attr_number(size_t i, int depth);
   const Type* type_number(size_t i, int depth);
-  const Attr* decode_attr(const Entry& entry, int depth);
-  const Type* decode_type(const Entry& entry, int depth);
+  Attr* decode_attr(const Entry& entry, int depth);
+  Type* decode_type(const Entry& entry, int depth);
   void decode_location(LocId id, const Entry& entry);
   LocId location_number(size_t i);
   ByteCursor cursor(const Entry& e) const { return {e.bytes, e.offset, name_}; }
   std::string_view text_of(const Entry& e) const;
   void enter(Entry& e, int depth, const char* what) const;
+  uint32_t checked_parts(const Entry& entry, uint64_t total) const;
   int bit_width(const Type& type, const ByteCursor& at) const;
   int64_t read_integer(ByteCursor& at, const Type& type) const;
+  uint64_t parts_of(const Attr& attr) const;
+  uint64_t parts_of(const Type& type) const;
   void read_dense_array(ByteCursor& at, Attr& attr, int depth);
   void read_dense_elements(ByteCursor& at, Attr& attr, int depth);
 

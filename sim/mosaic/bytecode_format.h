@@ -12,10 +12,13 @@ inline constexpr std::array<uint8_t, 4> kMagic{0x4d, 0x4c, 0xef, 0x52};  // "MLÃ
 inline constexpr int kNewestVersion = 6;
 
 // Larger payloads are refused. Reading one takes at most kMaxMemoryFactor times its size, plus 1 MiB.
-inline constexpr size_t kMaxPayloadBytes = size_t{32} << 20;
+inline constexpr size_t kMaxPayloadBytes = size_t{16} << 20;
 inline constexpr size_t kMaxMemoryFactor = 128;
 inline constexpr int kMaxRegionDepth = 256;  // regions within regions
 inline constexpr int kMaxAttrDepth = 64;     // attributes and types within each other
+// Attributes share their parts, so a few bytes can spell out to a text without end. Counted are attributes, types,
+// numbers of arrays, and 16 characters of text as one.
+inline constexpr uint64_t kMaxAttrParts = 1 << 14;
 
 enum Section : uint8_t {
   kStrings,

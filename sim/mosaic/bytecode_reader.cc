@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "sim/mosaic/bytecode_attrs.h"
 #include "sim/mosaic/bytecode_format.h"
@@ -255,10 +257,19 @@ class Reader {
       return;
     }
     const std::span<const NamedAttr> more = dictionary(at);
-    const std::span<NamedAttr> all = module_.make_array<NamedAttr>(op.attrs.size() + more.size());
-    std::copy(op.attrs.begin(), op.attrs.end(), all.begin());
-    std::copy(more.begin(), more.end(), all.begin() + static_cast<std::ptrdiff_t>(op.attrs.size()));
-    op.attrs = all;
+    if (op.attrs.empty() || more.empty()) {
+      if (op.attrs.empty()) op.attrs = more;
+      return;
+    }
+    // Many operations may share both dictionaries: each pair is joined once.
+    std::span<const NamedAttr>& joined = joined_[{op.attrs.data(), more.data()}];
+    if (joined.empty()) {
+      const std::span<NamedAttr> all = module_.make_array<NamedAttr>(op.attrs.size() + more.size());
+      std::copy(op.attrs.begin(), op.attrs.end(), all.begin());
+      std::copy(more.begin(), more.end(), all.begin() + static_cast<std::ptrdiff_t>(op.attrs.size()));
+      joined = all;
+    }
+    op.attrs = joined;
   }
 
   void skip_use_lists(ByteCursor& at, size_t values) {
@@ -382,6 +393,7 @@ class Reader {
   std::vector<Span> spans_;               // of the regions around, outermost first
   std::vector<const Type*> value_types_;  // of the function being read
   std::vector<Op> pending_;
+  std::map<std::pair<const NamedAttr*, const NamedAttr*>, std::span<const NamedAttr>> joined_;
   ValueId next_value_ = 0;
   uint64_t total_values_ = 0;
   bool in_function_ = false;

@@ -167,13 +167,22 @@ class Writer {
   }
 
   uint64_t element(DType dtype) {
-    Type type;
-    type.kind = TypeKind::scalar;
-    type.dtype = dtype;
-    return this->type(type);
+    scratch_ = Type();
+    scratch_.kind = TypeKind::scalar;
+    scratch_.dtype = dtype;
+    return type(scratch_);
   }
 
+  // Types, attributes and dictionaries are shared: each is written once.
   uint64_t type(const Type& t) {
+    const auto at = type_numbers_.find(&t);
+    if (at != type_numbers_.end()) return at->second;
+    const uint64_t number = write_type(t);
+    if (&t != &scratch_) type_numbers_.emplace(&t, number);
+    return number;
+  }
+
+  uint64_t write_type(const Type& t) {
     Bytes out;
     switch (t.kind) {
       case TypeKind::none:
@@ -264,6 +273,14 @@ class Writer {
   }
 
   uint64_t attr(const Attr& a) {
+    const auto at = attr_numbers_.find(&a);
+    if (at != attr_numbers_.end()) return at->second;
+    const uint64_t number = write_attr(a);
+    attr_numbers_.emplace(&a, number);
+    return number;
+  }
+
+  uint64_t write_attr(const Attr& a) {
     Bytes out;
     switch (a.kind) {
       case AttrKind::unit:
@@ -353,6 +370,8 @@ class Writer {
   }
 
   uint64_t dictionary(std::span<const NamedAttr> entries) {
+    const auto at = attr_numbers_.find(entries.data());
+    if (at != attr_numbers_.end() && !entries.empty()) return at->second;
     Bytes out;
     std::vector<NamedAttr> sorted(entries.begin(), entries.end());
     std::sort(sorted.begin(), sorted.end(), [](const NamedAttr& a, const NamedAttr& b) { return a.name < b.name; });
@@ -362,7 +381,9 @@ class Writer {
       out.varint(string_attr(e.name));
       out.varint(attr(*e.value));
     }
-    return custom(attrs_, out);
+    const uint64_t number = custom(attrs_, out);
+    if (!entries.empty()) attr_numbers_.emplace(entries.data(), number);
+    return number;
   }
 
   uint64_t location(LocId id) {
@@ -485,6 +506,9 @@ class Writer {
   const WriteOptions& options_;
   bool stable_;
   Interned strings_, dialects_, op_names_, attrs_, types_;
+  std::unordered_map<const Type*, uint64_t> type_numbers_;
+  std::unordered_map<const void*, uint64_t> attr_numbers_;  // by attribute, or by a dictionary's first entry
+  Type scratch_;
   std::vector<uint64_t> loc_numbers_;
   const Function* function_ = nullptr;
   std::vector<uint64_t> numbers_;

@@ -52,6 +52,7 @@ struct Type {
   const Attr* layout = nullptr;  // memref: null is row-major; else an affine_map or a text attribute (#tpu.tiled)
   std::span<const Type*const> inputs, results;
   std::string_view text;  // opaque: as written
+  uint32_t parts = 1;     // how many types and attributes it spells out to, itself included
 
   bool is_memref() const { return kind == TypeKind::memref; }
   bool is_vector() const { return kind == TypeKind::vector; }
@@ -113,6 +114,7 @@ struct Attr {
   std::span<const int64_t> integers;  // dense_array of integers or bools
   std::span<const std::byte> data;    // little-endian; i1 and sub-byte elements take one byte each
   const AffineMap* map = nullptr;
+  uint32_t parts = 1;  // how many types and attributes it spells out to, itself included
 
   const Attr* find(AttrName id) const { return find(entries, id); }  // dict
   static const Attr* find(std::span<const NamedAttr> entries, AttrName id) {

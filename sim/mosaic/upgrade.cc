@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "sim/types/error.h"
 
@@ -21,7 +24,7 @@ class Upgrader {
   void region(Region& r) {
     for (Block& block : r.blocks)
       for (Op& op : block.ops) {
-        rewrite(op);
+        rewrite_once(op);
         for (Region& inner : op.regions) region(inner);
       }
   }
@@ -29,6 +32,20 @@ class Upgrader {
   [[noreturn]] void fail(const Op& op, const std::string& expected) const {
     throw InputError(std::string(name_),
                      "at byte " + std::to_string(op.offset) + ": " + std::string(op.name) + ": expected " + expected);
+  }
+
+  // What becomes of an operation depends on its name, its dictionary and its number of operands alone, and operations
+  // share dictionaries: each case is worked out once.
+  void rewrite_once(Op& op) {
+    Done& done = done_[{op.code, op.operands.size(), op.attrs.data(), op.attrs.size()}];
+    if (done.seen && op.code != OpCode::tpu_wait_dma) {
+      op.code = done.code;
+      op.name = done.name;
+      op.attrs = done.attrs;
+      return;
+    }
+    rewrite(op);
+    done = {true, op.code, op.name, op.attrs};
   }
 
   // ---- making attributes
@@ -210,8 +227,28 @@ class Upgrader {
     set(op, AttrName::operand_segment_sizes, ints(DType::i32, all));
   }
 
+  struct Key {
+    OpCode code;
+    size_t operands;
+    const NamedAttr* attrs;
+    size_t attr_count;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& k) const {
+      return (std::hash<const void*>()(k.attrs) * 31 + k.operands) * 257 + static_cast<size_t>(k.code) + k.attr_count;
+    }
+  };
+  struct Done {
+    bool seen = false;
+    OpCode code = OpCode::unknown;
+    std::string_view name;
+    std::span<const NamedAttr> attrs;
+  };
+
   Module& module_;
   std::string_view name_;
+  std::unordered_map<Key, Done, KeyHash> done_;
   const Type *i1_ = nullptr, *i32_ = nullptr, *i64_ = nullptr;
 };
 

@@ -202,6 +202,21 @@ TEST(Bytecode, RefusesWhatIsNoPayload) {
                 HasSubstr(c.message));
 }
 
+TEST(Bytecode, RefusesAttributesThatSpellOutWithoutEnd) {
+  // Each list holds the one before twice: forty of them would be 2^40 numbers.
+  const auto doubled = [](int times) {
+    return write_bytecode(function_of([](ModuleBuilder&) { return std::vector<const Type*>{}; },
+                                      [&](ModuleBuilder& m, BlockBuilder& b) {
+                                        const Attr* list = m.integer(1);
+                                        for (int i = 0; i < times; ++i) list = m.array({list, list});
+                                        b.op("tpu.unheard_of", {}, {}, {{"list", list}});
+                                      }));
+  };
+  EXPECT_EQ(message_of([&] { load_module(doubled(10), "test"); }), "");
+  EXPECT_THAT(message_of([&] { load_module(doubled(40), "test"); }), HasSubstr("spells out to more than 16384 parts"));
+  EXPECT_THAT(message_of([&] { load_module(doubled(80), "test"); }), HasSubstr("nested deeper than 64"));
+}
+
 TEST(Locations, FindTheUsersFrame) {
   ModuleBuilder m;
   m.module().locs = {

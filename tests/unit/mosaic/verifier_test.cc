@@ -245,6 +245,7 @@ TEST(Verifier, RefusesIllTypedOperations) {
        "outside the gathered dimensions"},
       {op("tpu.matmul", {kF, kG, kF}, vec(DType::f32, s)), "contracted extents that agree"},
       {op("tpu.matmul", {kF, kH, kF}, vec(DType::f32, s)), "a result of the kept dimensions"},
+      {op("tpu.matmul", {kF, kB, kF}, vec(DType::f32, s)), "operands that are no masks"},
       {op("tpu.matmul", {kF, kH, kF}, vec(DType::f32, s),
           text("dimension_numbers", "#tpu.dot_dimension_numbers<[1], [0], [0], [1], [0, 0, 1, 1], []>")),
        "dimension numbers"},
