@@ -22,6 +22,11 @@ std::string severity_text(const Finding& f, const Paint& paint) {
   return text;
 }
 
+std::string place(const Loc& at) {
+  const std::string file = shown_file(at.file);
+  return printable(to_string(Loc(file.c_str(), at.line, at.column)));
+}
+
 // A place on one shown line.
 struct Mark {
   uint32_t column;
@@ -86,7 +91,7 @@ void add_places(std::string& out, const Finding& f, const Paint& paint) {
   for (const auto& [file, lines] : files) {
     const Loc shown = first ? f.at : Loc(file.c_str(), lines.begin()->first, lines.begin()->second.front().column);
     const std::string function = shown.function[0] && first ? "  in " + printable(shown.function) : "";
-    out += indent + paint.blue(first ? "--> " : "::: ") + printable(to_string(shown)) + function + "\n";
+    out += indent + paint.blue(first ? "--> " : "::: ") + place(shown) + function + "\n";
     for (const auto& [line, marks] : lines) {
       if (show_line(out, file, line, marks, gutter, paint)) continue;
       for (const Mark& m : marks)
@@ -119,7 +124,7 @@ std::string diagnostic_text(const Finding& f, const std::string& replay, const P
 }
 
 std::string diagnostic_line(const Finding& f) {
-  std::string out = f.at.known() ? to_string(f.at) + ": " : "";
+  std::string out = f.at.known() ? place(f.at) + ": " : "";
   out += std::string(name(f.severity)) + ": " + f.message;
   if (f.repeats > 0) out += " (and " + std::to_string(f.repeats) + " more alike)";
   return printable(out + " [" + std::string(name(f.kind)) + "]");

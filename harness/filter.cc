@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/source.h"
 #include "sim/io/file.h"
 #include "sim/types/error.h"
 
@@ -17,7 +18,7 @@ std::string key_of(const std::string& subject, const std::string& kind, const st
 }
 
 std::string key_of(const std::string& subject, const Finding& f) {
-  return key_of(subject, std::string(name(f.kind)), f.at.file, f.at.function, f.buffer);
+  return key_of(subject, std::string(name(f.kind)), shown_file(f.at.file), f.at.function, f.buffer);
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ void Baseline::write(const std::string& path, std::span<const Outcome> outcomes)
       if (seen.insert(key_of(o.subject, f)).second)
         list.push_back({{"subject", o.subject},
                         {"kind", name(f.kind)},
-                        {"file", f.at.file},
+                        {"file", shown_file(f.at.file)},
                         {"function", f.at.function},
                         {"buffer", f.buffer}});
   write_file(

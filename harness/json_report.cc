@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/format.h"
+#include "harness/source.h"
 #include "harness/writers.h"
 
 namespace tilecheck {
@@ -22,7 +23,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(com
 
 Json location(const Loc& at) {
   if (!at.known()) return nullptr;
-  return {{"file", at.file}, {"line", at.line}, {"column", at.column}, {"function", at.function}};
+  return {{"file", shown_file(at.file)}, {"line", at.line}, {"column", at.column}, {"function", at.function}};
 }
 
 Json finding(const Finding& f) {

@@ -62,10 +62,31 @@ HostArray fill_operand(const Subject& s, size_t i, int device, const RunOptions&
   return filled(o.dtype, o.shape, how);
 }
 
+void check_arrays(const Subject& s, std::span<const Arrays> devices) {
+  if (devices.size() != static_cast<size_t>(s.devices))
+    throw InputError(
+        s.name, "operands for " + std::to_string(devices.size()) + " devices, expected " + std::to_string(s.devices));
+  for (const Arrays& arrays : devices) {
+    if (arrays.size() != s.operands.size())
+      throw InputError(s.name, plural(static_cast<int64_t>(arrays.size()), "operand") + ", expected " +
+                                   std::to_string(s.operands.size()));
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      const Operand& o = s.operands[i];
+      if (arrays[i].dtype() == o.dtype && arrays[i].shape() == o.shape) continue;
+      throw InputError("operand " + o.name,
+                       array_text(arrays[i].dtype(), arrays[i].shape()) + ", expected " + array_text(o.dtype, o.shape));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Arrays> make_operands(const Subject& s, const RunOptions& options, std::vector<std::string>& warnings) {
   refuse_unknown_keys(s, options);
+  if (!options.arrays.empty()) {
+    check_arrays(s, options.arrays);
+    return options.arrays;
+  }
   std::vector<Arrays> all(static_cast<size_t>(s.devices));
   std::vector<std::string> steering;
   for (int d = 0; d < s.devices; ++d) {

@@ -225,6 +225,27 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   return result;
 }
 
+RunResult run(const KernelCase& kernel_case, const RunOptions& options) {
+  return run_subject(subject_of(kernel_case, kernel_case.spec.name), options);
+}
+
+RunResult run(std::string_view kernel, const std::map<std::string, std::string>& set, const RunOptions& options) {
+  return run_subject(subject_of(kernel_named(kernel), set), options);
+}
+
+RunResult run(const KernelSpec& spec, const Body& body, const Arrays& operands, RunOptions options) {
+  return run(spec, body, std::vector<Arrays>{operands}, std::move(options));
+}
+
+RunResult run(const KernelSpec& spec, const Body& body, const std::vector<Arrays>& operands, RunOptions options) {
+  KernelCase c;
+  c.spec = spec;
+  c.body = body;
+  c.devices = static_cast<int>(operands.size());
+  options.arrays = operands;
+  return run(c, options);
+}
+
 void write_results(const std::string& directory, const std::vector<DeviceResults>& devices) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);

@@ -16,6 +16,7 @@ struct RunOptions {
   LaunchOptions launch;
   // Operand name, or its number, -> "FILE.npy", "FILE.safetensors:TENSOR". With several devices "0.dev1" too.
   std::map<std::string, std::string> in;
+  std::vector<Arrays> arrays;           // instead of files: every operand, per device
   std::map<std::string, DType> dtypes;  // of files that do not say: operand name or number -> type
   std::optional<FillKind> fill;         // for operands not given; unset: C++ kernels' own hints, payloads refuse
   uint64_t seed = 0;
@@ -29,6 +30,7 @@ struct RunOptions {
   std::string replay_command;  // "tilecheck run relu": what --schedule and --seed are appended to
 };
 
+// What a run ended with, arrays included.
 struct RunResult {
   Outcome outcome;
   std::vector<Arrays> operands;        // per device
@@ -37,6 +39,15 @@ struct RunResult {
 
 // Bad operands, options or specs: InputError. What is not modelled ends in the outcome.
 RunResult run_subject(const Subject& subject, const RunOptions& options);
+
+// For tests: EXPECT_THAT(run(my_case), IsClean()) with harness/matchers.h.
+RunResult run(const KernelCase& kernel_case, const RunOptions& options = {});
+// By name, "matmul" or "matmul/accumulator_not_zeroed", with parameters.
+RunResult run(std::string_view kernel, const std::map<std::string, std::string>& set = {},
+              const RunOptions& options = {});
+// Without reference: operands (scalar prefetch, then inputs) of one device, or of each.
+RunResult run(const KernelSpec& spec, const Body& body, const Arrays& operands, RunOptions options = {});
+RunResult run(const KernelSpec& spec, const Body& body, const std::vector<Arrays>& operands, RunOptions options = {});
 
 // The operands of every device: files where given, else filled.
 std::vector<Arrays> make_operands(const Subject& subject, const RunOptions& options,

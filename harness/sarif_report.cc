@@ -1,6 +1,7 @@
 // SARIF 2.1.0, which code-scanning services read: one run, a rule per kind.
 #include <nlohmann/json.hpp>
 
+#include "harness/source.h"
 #include "harness/writers.h"
 
 namespace tilecheck {
@@ -27,7 +28,7 @@ std::string uri(std::string_view path) {
 Json location(const Loc& at, const std::string& message) {
   Json region = {{"startLine", at.line}};
   if (at.column > 0) region["startColumn"] = at.column;
-  Json out = {{"physicalLocation", {{"artifactLocation", {{"uri", uri(at.file)}}}, {"region", region}}}};
+  Json out = {{"physicalLocation", {{"artifactLocation", {{"uri", uri(shown_file(at.file))}}}, {"region", region}}}};
   if (!message.empty()) out["message"] = {{"text", message}};
   return out;
 }

@@ -34,6 +34,15 @@ std::optional<std::string> source_line(const std::string& file, uint32_t line) {
   return lines[line - 1];
 }
 
+std::string shown_file(std::string_view file) {
+  static const std::string& here = *new std::string([] {
+    std::error_code error;
+    const std::string path = std::filesystem::current_path(error).string();
+    return path.ends_with('/') ? path : path + "/";
+  }());
+  return std::string(here.size() > 1 && file.starts_with(here) ? file.substr(here.size()) : file);
+}
+
 Extent expression_at(std::string_view line, uint32_t column) {
   const size_t first = std::min(line.find_first_not_of(" \t"), line.size());
   size_t begin = column == 0 ? first : column - 1;

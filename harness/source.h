@@ -12,6 +12,9 @@ namespace tilecheck {
 // Files are kept once read. Not thread-safe.
 std::optional<std::string> source_line(const std::string& file, uint32_t line);
 
+// `file` as it is shown: relative to the working directory when it lies below it.
+std::string shown_file(std::string_view file);
+
 // Columns (from 0) of the expression that begins at `column` (from 1; 0: at the first non-blank): for underlining.
 struct Extent {
   size_t begin = 0, end = 0;
