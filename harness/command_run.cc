@@ -149,7 +149,7 @@ std::string fit_summary(const std::vector<Outcome>& outcomes) {
                estimate(f.need_bytes, f.spill_max_bytes == 0), ">" + human_bytes(f.limit_bytes),
                ">" + human_bytes(f.capacity_bytes),
                f.verdict == fit::FitVerdict::cannot_fit ? "CANNOT-FIT" : std::string(name(f.verdict)),
-               o.time ? ">~" + human_time_us(o.time->us) : ">-", fits_with(f)});
+               o.time && o.time->not_modelled.empty() ? ">~" + human_time_us(o.time->us) : ">-", fits_with(f)});
   }
   return table.text();
 }

@@ -46,7 +46,7 @@ void fill_row(SweepRow& row, const Subject& subject, const CommandLine& line, co
     row.limit_bytes = std::min(o.fit->limit_bytes, o.fit->capacity_bytes);
     row.is_exact = o.fit->spill_max_bytes == 0;
   }
-  if (o.time) {
+  if (o.time && o.time->not_modelled.empty()) {
     row.time_us = o.time->us;
     row.bound = name(o.time->bound);
   }

@@ -1,0 +1,190 @@
+#include "harness/run.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "harness/definedness.h"
+#include "harness/matchers.h"
+#include "harness/property.h"
+#include "harness/twins.h"
+#include "kernels/list.h"
+#include "sim/io/npy.h"
+#include "sim/types/error.h"
+
+namespace tilecheck {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// The built-in kernels, registered once.
+bool register_kernels() {
+  static const bool done = [] {
+    for (Kernel& k : built_in_kernels()) add_kernel(std::move(k));
+    return true;
+  }();
+  return done;
+}
+
+class Runs : public testing::Test {
+ protected:
+  Runs() { register_kernels(); }
+};
+
+// y = x + 1 in blocks of 8 rows; `rows` of each block are stored.
+KernelCase increment(int64_t rows) {
+  KernelCase c;
+  c.spec.name = "increment";
+  c.spec.grid = {2};
+  const auto window = [](const char* name) {
+    return Window{.name = name, .array = {16, 128}, .block = {8, 128}, .index = [](Index i) { return Indices{i, 0}; }};
+  };
+  c.spec.in = {window("x")};
+  c.spec.out = {window("y")};
+  c.body = [rows](Core& core, std::span<const Ref> refs) {
+    const Tile sum = core.load(refs[0].at({ds(0, rows), all()})) + 1.0;
+    core.store(refs[1].at({ds(0, rows), all()}), sum);
+  };
+  c.reference = [](std::span<const HostArray> in) {
+    HostArray y(DType::f64, in[0].shape());
+    for (int64_t i = 0; i < y.size(); ++i) y.set(i, in[0].at(i) + 1);
+    return Arrays{y};
+  };
+  return c;
+}
+
+TEST_F(Runs, MatchersTellRightFromWrong) {
+  EXPECT_THAT(run(increment(8)), IsClean());
+  EXPECT_THAT(run(increment(8)), IsSilent());
+  const RunResult half = run(increment(4));
+  EXPECT_THAT(half, Not(IsClean()));
+  EXPECT_THAT(half, HasFinding(Kind::undefined_output));
+  EXPECT_THAT(half, Not(HasFinding(Kind::race)));
+  EXPECT_THAT(half, Not(IsIncomplete()));
+  EXPECT_THAT(testing::PrintToString(half), HasSubstr("undefined-output"));
+}
+
+TEST_F(Runs, GivenOperandsAreUsedAndChecked) {
+  const KernelCase c = increment(8);
+  HostArray x(DType::f32, {16, 128});
+  for (int64_t i = 0; i < x.size(); ++i) x.set(i, static_cast<double>(i));
+  const RunResult r = run(c.spec, c.body, Arrays{x});
+  ASSERT_EQ(r.devices.size(), 1u);
+  for (int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(r.devices[0].out[0].at(i), static_cast<double>(i) + 1);
+  EXPECT_FALSE(r.outcome.results[0].comparison);
+  EXPECT_THROW(run(c.spec, c.body, Arrays{HostArray(DType::f32, {16, 64})}), InputError);
+  EXPECT_THROW(run(c.spec, c.body, Arrays{HostArray(DType::i32, {16, 128})}), InputError);
+  EXPECT_THROW(run(c.spec, c.body, Arrays{}), InputError);
+}
+
+TEST_F(Runs, WorstElementNamesTheStepThatWroteIt) {
+  KernelCase c = increment(8);
+  c.body = [](Core& core, std::span<const Ref> refs) {
+    core.store(refs[1], core.load(refs[0]) + (core.program_id(0) == 1 ? 2.0 : 1.0));
+  };
+  const RunResult r = run(c);
+  EXPECT_THAT(r, HasFinding(Kind::result_mismatch));
+  EXPECT_EQ(r.outcome.results[0].worst_step, (Dims{1}));
+  EXPECT_GE(r.outcome.results[0].comparison->worst[0], 8);
+}
+
+TEST_F(Runs, AllZeroComparisonIsNoPass) {
+  KernelCase c = increment(8);
+  c.body = [](Core& core, std::span<const Ref> refs) { core.store(refs[1], core.load(refs[0])); };
+  c.reference = [](std::span<const HostArray> in) { return Arrays{HostArray(DType::f64, in[0].shape())}; };
+  RunOptions zeros;
+  zeros.fill = FillKind::zeros;
+  EXPECT_THAT(run(c, zeros), HasFinding(Kind::nothing_compared));
+  EXPECT_THAT(run(c, zeros), Not(IsClean()));
+}
+
+TEST_F(Runs, FilesInAndOut) {
+  const std::filesystem::path dir = std::filesystem::path(testing::TempDir()) / "tilecheck_run_test";
+  std::filesystem::remove_all(dir);
+  std::filesystem::create_directories(dir);
+  HostArray x(DType::bf16, {1000});
+  for (int64_t i = 0; i < x.size(); ++i) x.set(i, static_cast<double>(i % 17) - 8);
+  write_npy((dir / "x.npy").string(), x);
+  RunOptions options;
+  options.in["x"] = (dir / "x.npy").string();
+  const RunResult r = run("relu_2x_plus_1", {{"n", "1000"}, {"dtype", "bf16"}}, options);
+  EXPECT_THAT(r, IsClean());
+  write_results((dir / "out").string(), r.devices);
+  const HostArray y = read_npy((dir / "out" / "result_0.npy").string(), DType::bf16);
+  ASSERT_EQ(y.shape(), (Shape{1000}));
+  for (int64_t i = 0; i < y.size(); ++i) ASSERT_EQ(y.at(i), std::max(0.0, 2 * x.at(i) + 1)) << i;
+  // The same by number; a wrong shape and a wrong name are refused.
+  EXPECT_THAT(run("relu_2x_plus_1", {{"n", "1000"}, {"dtype", "bf16"}}, {.in = {{"0", (dir / "x.npy").string()}}}),
+              IsClean());
+  EXPECT_THROW(run("relu_2x_plus_1", {{"n", "999"}, {"dtype", "bf16"}}, options), InputError);
+  EXPECT_THROW(run("relu_2x_plus_1", {}, {.in = {{"z", "x.npy"}}}), InputError);
+  std::filesystem::remove_all(dir);
+}
+
+TEST_F(Runs, EveryBrokenTwinIsNamedAndItsKernelClean) {
+  int twins = 0;
+  for (const Kernel& kernel : registered_kernels()) {
+    for (const TwinOutcome& t : check_twins(kernel)) {
+      ++twins;
+      EXPECT_TRUE(t.is_named) << t.name << " expects " << name(t.expected) << "\n" << text_report(t.twin, {});
+      EXPECT_TRUE(t.kernel_clean) << t.name << "\n" << text_report(t.kernel, {});
+    }
+  }
+  EXPECT_GT(twins, 3);
+}
+
+TEST_F(Runs, MarksOfDefinednessAreTrue) {
+  const struct {
+    const char* what;
+    int64_t rows;
+    int64_t marked;
+  } cases[] = {{"all written", 8, 0}, {"half written", 4, 2 * 4 * 128}};
+  for (const auto& c : cases) {
+    const DefinednessOutcome d = check_definedness(subject_of(increment(c.rows), "increment"), {}, 4);
+    EXPECT_EQ(d.elements, 16 * 128) << c.what;
+    EXPECT_EQ(d.marked, c.marked) << c.what;
+    EXPECT_EQ(d.missed, 0) << c.what << " " << d.first_missed;
+    EXPECT_EQ(d.never_moved, 0) << c.what;
+    EXPECT_EQ(d.differing_marks, "") << c.what;
+  }
+}
+
+// Fails where n > 40; the least such sample is what shrinking should find.
+TEST_F(Runs, PropertyFailuresShrink) {
+  Kernel k{.name = "shrinks",
+           .summary = "s",
+           .params = {int_param("n", 8, "", {8, 16, 48, 64, 128}), bool_param("flag", false, ""),
+                      choice_param("mode", "a", {"a", "b", "c"}, "")},
+           .make = [](const ParamValues&) { return KernelCase{}; }};
+  const Property property = [](const KernelChoice& kernel, const std::map<std::string, std::string>& set,
+                               const RunOptions&) {
+    const ParamValues v(kernel.kernel->params, set);
+    if (v.choice("mode") == "c" && v.flag("flag")) throw InputError("", "do not go together");
+    return v.integer("n") > 40 ? std::string("too large") : std::string();
+  };
+  const PropertyResult r = check_property({&k}, {.seed = 5, .runs = 200}, property);
+  ASSERT_TRUE(r.failure);
+  EXPECT_EQ(r.failure->set, (std::map<std::string, std::string>{{"n", "48"}}));
+  EXPECT_EQ(r.failure->what, "too large");
+  EXPECT_THAT(r.failure->command, HasSubstr("tilecheck run shrinks --set n=48 --seed "));
+  const PropertyResult again = check_property({&k}, {.seed = 5, .runs = 200}, property);
+  EXPECT_EQ(again.runs, r.runs);
+  // What is fixed is not drawn.
+  const PropertyResult fixed = check_property({&k}, {.seed = 5, .runs = 50, .fixed = {{"n", "16"}}}, property);
+  EXPECT_FALSE(fixed.failure);
+  EXPECT_EQ(fixed.runs, 50);
+  EXPECT_GT(fixed.refused, 0);
+}
+
+TEST_F(Runs, EveryKernelHoldsOverItsParameters) {
+  for (const Kernel& kernel : registered_kernels()) {
+    if (kernel.name == "shrinks") continue;
+    const PropertyResult r = check_property({&kernel}, {.seed = 1, .runs = 12});
+    EXPECT_FALSE(r.failure) << r.failure->command << ": " << r.failure->what;
+    EXPECT_LT(r.refused, r.runs) << kernel.name;
+  }
+}
+
+}  // namespace
+}  // namespace tilecheck
