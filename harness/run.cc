@@ -143,12 +143,6 @@ std::string replay_command(const RunOptions& options, const Report& report) {
   return options.replay_command + " --schedule " + shell_quoted(schedule) + " --seed " + std::to_string(options.seed);
 }
 
-}  // namespace
-
-namespace {
-
-struct TooLarge {};
-
 // A core's windows and VMEM scratch, as the machine allocates them. The largest VMEM of any target is 128 MiB.
 constexpr double kMaxSimulatedVmemGib = 2;
 double simulated_vmem_gib(const KernelSpec& spec) {
@@ -164,6 +158,30 @@ double simulated_vmem_gib(const KernelSpec& spec) {
   for (const Scratch& s : spec.scratch)
     if (s.space == Space::vmem) add(s.shape, s.dtype, 1);
   return bytes / (1 << 30);
+}
+
+// Whether to run it at all: what no chip could hold is judged without, since the fit model names it.
+bool is_runnable(const KernelSpec& spec, const RunOptions& options, Outcome& outcome) {
+  const double gib = simulated_vmem_gib(spec);
+  if (gib <= kMaxSimulatedVmemGib) return true;
+  char text[96];
+  std::snprintf(text, sizeof text, "not run: its blocks and scratch take %.1f GiB of VMEM", gib);
+  if (!options.analyse_fit) throw Incomplete(text);
+  outcome.warnings.emplace_back(text);
+  return false;
+}
+
+void launch_subject(const Subject& subject, const Launchable& launched, const LaunchOptions& options,
+                    RunResult& result) {
+  LaunchResult run = launch(launched.spec, launched.body, launched.args, options);
+  result.outcome.report = std::move(run.report);
+  result.outcome.steps = std::move(run.steps);
+  result.devices = std::move(run.devices);
+  if (subject.declared_result)
+    for (DeviceResults& device : result.devices)
+      for (size_t i = 0; i < device.out.size(); ++i)
+        device.out[i] = subject.declared_result(static_cast<int>(i), device.out[i]);
+  result.outcome.ran = true;
 }
 
 }  // namespace
@@ -184,25 +202,7 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   std::optional<Launchable> launched;
   try {
     launched = subject.bind(result.operands);
-    if (const double gib = simulated_vmem_gib(launched->spec); gib > kMaxSimulatedVmemGib) {
-      // What no chip could hold is judged without a run: the fit model names it.
-      char text[96];
-      std::snprintf(text, sizeof text, "not run: its blocks and scratch take %.1f GiB of VMEM", gib);
-      if (!options.analyse_fit) throw Incomplete(text);
-      o.warnings.emplace_back(text);
-      throw TooLarge{};
-    }
-    LaunchResult run = launch(launched->spec, launched->body, launched->args, launch_options);
-    o.report = std::move(run.report);
-    o.steps = std::move(run.steps);
-    result.devices = std::move(run.devices);
-    if (subject.declared_result)
-      for (DeviceResults& device : result.devices)
-        for (size_t i = 0; i < device.out.size(); ++i)
-          device.out[i] = subject.declared_result(static_cast<int>(i), device.out[i]);
-    o.ran = true;
-  } catch (const TooLarge&) {
-    o.report.kernel = subject.spec.name;
+    if (is_runnable(launched->spec, options, o)) launch_subject(subject, *launched, launch_options, result);
   } catch (const Incomplete& e) {
     o.report.incomplete.emplace_back(e.what());
   }
