@@ -92,7 +92,9 @@ class Declaration {
     value(c, "--numerics", raw_.numerics, "KIND",
           "exact (as JAX's interpreters), mxu (as the matrix unit) or f64 (no rounding)");
     value(c, "--schedule", raw_.schedule, "KIND",
-          "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn, exhaustive or replay:STRING");
+          "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn, replay:STRING; explore: many, exhaustive: "
+          "all");
+    value(c, "--budget", raw_.budget, "TIME", "For explore and exhaustive: 10s (default of explore), 500ms, 2m");
     value(c, "--threads", raw_.threads, "N", "Threads at most; results do not depend on it (all)");
     value(c, "--cores", raw_.cores, "N", "Cores of each device (1)");
     value(c, "--core-split", raw_.core_split, "HOW", "How cores share the grid: megacore (as libtpu) or jax");
@@ -139,6 +141,7 @@ class Declaration {
   tilecheck run module.mlir --fill random --seed 7      jax.jit(f).trace(x).lower(lowering_platforms=("tpu",)).as_text()
   tilecheck run body.mlirbc --result 0=f32[1024] --in 0=x.npy
   tilecheck run captures/dma_in_out                     obeys its call.json
+  tilecheck run captures/dma_in_out --schedule explore --budget 5s
   tilecheck run my_kernel --steps 0:12                  what the pipeline does, step by step)");
     subjects(c, "KERNEL|FILE|DIR", "A kernel's name, a module, a payload or a capture directory");
     declare_subject_options(c);

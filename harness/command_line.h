@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/explore_subject.h"
 #include "harness/run.h"
 #include "harness/writers.h"
 
@@ -32,8 +33,8 @@ struct CommandLine {
 
   // How it is run.
   RunOptions run;
-  std::string devices;  // "4", "2x2": of payloads
-  bool use_all_threads = true;
+  std::string devices;                    // "4", "2x2": of payloads
+  std::optional<ExploreRequest> explore;  // --schedule explore or exhaustive
 
   // What comes out.
   std::string out_directory, json_file;

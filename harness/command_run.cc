@@ -111,7 +111,7 @@ std::vector<Outcome> check_one(const std::string& what, const CommandLine& line,
         for (const Setting& set : line.set)
           options.replay_command += " --set " + shell_quoted(set.name + "=" + set.values);
         if (line.run.fill) options.replay_command += " --fill random";
-        Outcome o = run_subject(s, options).outcome;
+        Outcome o = (line.explore ? explore_subject(s, options, *line.explore) : run_subject(s, options)).outcome;
         if (targets.size() > 1) o.subject += " " + target.name;
         outcomes.push_back(std::move(o));
       }
@@ -176,7 +176,7 @@ int run_command(CommandLine line) {
         progress.update(done, total);
         return true;
       };
-      RunResult result = run_subject(s, options);
+      RunResult result = line.explore ? explore_subject(s, options, *line.explore) : run_subject(s, options);
       if (!line.out_directory.empty() && result.outcome.report.incomplete.empty())
         write_results(line.out_directory, result.devices);
       outcomes.push_back(std::move(result.outcome));
@@ -222,10 +222,8 @@ int fit_command(const CommandLine& line) {
   std::vector<Outcome> outcomes;
   for (const Subject& s : subjects)
     for (const Target& target : targets)
-      outcomes.push_back(fit_subject(s, {.target = &target,
-                                         .vmem_limit_bytes = line.vmem_limit_bytes,
-                                         .share_hbm = line.run.share_hbm,
-                                         .is_payload = s.is_payload}));
+      outcomes.push_back(fit_subject(
+          s, {.target = &target, .vmem_limit_bytes = line.vmem_limit_bytes, .share_hbm = line.run.share_hbm}));
   finish_outcomes(line, outcomes);
   if (line.format != OutputFormat::text || outcomes.size() == 1) return report(line, outcomes, seconds_since(start));
   if (!line.json_file.empty()) write_file(line.json_file, json_report(outcomes, line.writer));

@@ -50,8 +50,9 @@ void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitReques
   }
   outcome.fit =
       fit::vmem_report(spec, body ? &*body : nullptr, *request.target, {.limit_bytes = request.vmem_limit_bytes});
+  FindingSink sink(outcome.report.findings);
   const auto add = [&](const std::vector<Finding>& findings) {
-    std::ranges::copy(findings, std::back_inserter(outcome.report.findings));
+    for (const Finding& f : findings) sink.add(f);
   };
   add(outcome.fit->findings);
   const fit::CompileOptions compile{.lowered_by_jax = request.is_payload};
@@ -73,7 +74,9 @@ Outcome fit_subject(const Subject& subject, const FitRequest& request) {
   o.report.target = request.target->name;
   o.report.grid = subject.spec.grid;
   try {
-    analyse_fit(subject.spec, subject.facts ? subject.facts() : nullptr, request, o);
+    FitRequest own = request;
+    own.is_payload = subject.is_payload;
+    analyse_fit(subject.spec, subject.facts ? subject.facts() : nullptr, own, o);
     o.report.counters.windows = planned_traffic(subject);
   } catch (const Incomplete& e) {
     o.report.incomplete.emplace_back(e.what());

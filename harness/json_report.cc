@@ -226,6 +226,11 @@ Json outcome(const Outcome& o, Severity threshold) {
     for (const ResultOutcome& res : o.results) out["comparisons"].push_back(result(res));
   }
   if (o.ran) out["counters"] = counters(r.counters);
+  if (const auto& e = o.exploration)
+    out["exploration"] = {{"runs", e->runs},
+                          {"complete", e->complete},
+                          {"schedule_independent", e->schedule_independent},
+                          {"failing", e->failing}};
   if (!o.steps.empty()) out["steps"] = steps(o);
   if (!o.replay.empty()) out["replay"] = o.replay;
   out["volatile"] = {{"seconds", o.report.seconds}, {"threads", o.report.threads}};

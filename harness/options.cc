@@ -65,6 +65,38 @@ std::vector<Kind> kinds(const std::string& option, const std::vector<std::string
   return out;
 }
 
+// "10s", "500ms", "2m", "10".
+double seconds(const std::string& option, const std::string& text) {
+  static constexpr std::pair<std::string_view, double> kUnits[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}};
+  std::string digits = text;
+  double unit = 1;
+  for (const auto& [suffix, factor] : kUnits) {
+    if (!text.ends_with(suffix)) continue;
+    digits.resize(text.size() - suffix.size());
+    unit = factor;
+    break;
+  }
+  return unit * number(option, digits, 0.0, 1e6, "a time, as 10s, 500ms or 2m");
+}
+
+void finish_schedule(const RawOptions& raw, CommandLine& line) {
+  ExploreRequest request;
+  if (!raw.budget.empty()) request.budget_seconds = seconds("--budget", raw.budget);
+  if (raw.schedule == "explore") {
+    line.explore = request;
+  } else if (!raw.schedule.empty()) {
+    ScheduleSpec& schedule = line.run.launch.sync.schedule;
+    schedule = parse_schedule(raw.schedule);
+    if (schedule.kind == ScheduleSpec::Kind::exhaustive) {
+      request.exhaustive = true;
+      request.bound = schedule.bound;
+      if (raw.budget.empty()) request.budget_seconds = 60;
+      line.explore = request;
+    }
+  }
+  if (!raw.budget.empty() && !line.explore) throw InputError("--budget", "is for --schedule explore and exhaustive");
+}
+
 void finish_machine(const RawOptions& raw, CommandLine& line) {
   RunOptions& run = line.run;
   if (!raw.fill.empty()) {
@@ -82,11 +114,10 @@ void finish_machine(const RawOptions& raw, CommandLine& line) {
   if (!raw.numerics.empty())
     run.launch.numerics = one_of<Numerics>(
         "--numerics", raw.numerics, {{"exact", Numerics::exact}, {"mxu", Numerics::mxu}, {"f64", Numerics::f64}});
-  if (!raw.schedule.empty()) run.launch.sync.schedule = parse_schedule(raw.schedule);
+  finish_schedule(raw, line);
   run.launch.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   if (!raw.threads.empty()) {
     run.launch.threads = number("--threads", raw.threads, 1, 4096, "1 to 4096");
-    line.use_all_threads = false;
   }
   if (!raw.cores.empty()) run.launch.cores = number("--cores", raw.cores, 1, 64, "1 to 64");
   if (!raw.core_split.empty())

@@ -29,6 +29,14 @@ struct ResultOutcome {
   bool failed() const { return comparison && !comparison->pass(); }
 };
 
+// What --schedule explore or exhaustive has tried.
+struct ExplorationOutcome {
+  int64_t runs = 0;
+  bool complete = false;              // every order that matters was tried
+  bool schedule_independent = false;  // one run stands for all
+  std::string failing;                // the schedule that fails, shrunk; empty: none does
+};
+
 struct Outcome {
   std::string subject;   // as the user named it: "flash_attention", "module.mlir"
   std::string headline;  // "q,k,v bf16[1,8,2048,128]   causal"
@@ -38,6 +46,7 @@ struct Outcome {
   std::optional<fit::VmemReport> fit;
   std::optional<fit::TimeEstimate> time;  // none: not modelled
   std::vector<StepRecord> steps;
+  std::optional<ExplorationOutcome> exploration;
   std::vector<std::string> window_names;  // inputs, then outputs: what StepRecord counts
   std::vector<std::string> warnings;      // about how the run was asked for
   std::string replay;                     // the command that repeats it

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "harness/array_reader.h"
 #include "harness/fit.h"
 #include "harness/format.h"
 #include "sim/io/array_file.h"
@@ -176,6 +177,7 @@ void launch_subject(const Subject& subject, const Launchable& launched, const La
   LaunchResult run = launch(launched.spec, launched.body, launched.args, options);
   result.outcome.report = std::move(run.report);
   result.outcome.steps = std::move(run.steps);
+  result.alternatives = std::move(run.alternatives);
   result.devices = std::move(run.devices);
   if (subject.declared_result)
     for (DeviceResults& device : result.devices)
@@ -218,7 +220,14 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
                              .vmem_limit_bytes = options.vmem_limit_bytes,
                              .share_hbm = options.share_hbm,
                              .is_payload = subject.is_payload};
-    analyse_fit(launched ? launched->spec : subject.spec, subject.facts ? subject.facts() : nullptr, request, o);
+    static const Arrays kNone;
+    const ArrayReader reader(launched && !launched->args.empty() ? launched->args[0].prefetch : kNone);
+    try {
+      analyse_fit(launched ? launched->spec : subject.spec, subject.facts ? subject.facts() : nullptr, request, o,
+                  launched ? &reader : nullptr);
+    } catch (const Incomplete& e) {
+      o.report.incomplete.emplace_back(e.what());
+    }
   }
   if (o.ran) o.replay = replay_command(options, o.report);
   o.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -33,8 +33,9 @@ struct RunOptions {
 // What a run ended with, arrays included.
 struct RunResult {
   Outcome outcome;
-  std::vector<Arrays> operands;        // per device
-  std::vector<DeviceResults> devices;  // empty if nothing ran
+  std::vector<Arrays> operands;           // per device
+  std::vector<DeviceResults> devices;     // empty if nothing ran
+  std::vector<std::string> alternatives;  // LaunchResult's
 };
 
 // Bad operands, options or specs: InputError. What is not modelled ends in the outcome.

@@ -114,6 +114,19 @@ std::string painted_verdict(Verdict v, const Paint& paint) {
 
 }  // namespace
 
+std::string exploration_line(const ExplorationOutcome& e) {
+  std::string line = "  explored " + plural(e.runs, "run") + ": ";
+  if (!e.failing.empty())
+    line += "one fails, shrunk to --schedule " + e.failing;
+  else if (e.schedule_independent)
+    line += "no unordered event can change values or branches, one run stands for all";
+  else if (e.complete)
+    line += "every order of conflicting events, none fails";
+  else
+    line += "none fails";
+  return line + "\n";
+}
+
 std::string verdict_text(const Outcome& o, const WriterOptions& options) {
   const Paint paint(options.color);
   std::string line = painted_verdict(o.verdict(options.threshold), paint) + "  " + counted(o.report);
@@ -142,6 +155,7 @@ std::string text_report(const Outcome& o, const WriterOptions& options) {
              std::to_string(r.comparison->non_finite) + "\n";
     }
     if (options.verbose && o.ran) out += counters_text(o.report.counters);
+    if (o.exploration) out += exploration_line(*o.exploration);
     if (!o.steps.empty()) out += step_log(o);
     for (const std::string& w : o.warnings) out += paint.yellow("warning") + ": " + printable(w) + "\n";
   }

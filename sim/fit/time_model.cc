@@ -147,6 +147,10 @@ TimeEstimate estimate_time(const KernelSpec& spec, const Body& body, const Targe
       out.not_modelled = "grid axis " + std::to_string(axis) + " is known only at run time";
       return out;
     }
+  if (spec.step_count() == 0) {
+    out.not_modelled = "the grid has no step";
+    return out;
+  }
   const std::vector<int> slots = pipeline_slots(spec);
   const CoreGrid grid = core_grid(spec, target);
   out.steps = spec.step_count();

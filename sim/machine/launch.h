@@ -69,6 +69,7 @@ struct LaunchResult {
   std::vector<DeviceResults> devices;
   Report report;
   std::vector<StepRecord> steps;
+  std::vector<std::string> alternatives;  // Engine::alternatives(), with EngineOptions::record_decisions
 };
 
 // Throws InputError when spec and arguments do not fit. Findings, deadlocks and unmodelled operations are in the

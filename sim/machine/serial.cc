@@ -108,6 +108,7 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
   for (DeviceMemory& m : memory) result.devices.push_back(collect_results(spec, m, engine, sink));
   run.judge_again = engine.judge_again();
   result.report.replay = engine.decisions();
+  if (options.sync.record_decisions) result.alternatives = engine.alternatives();
   result.report.schedule_independent = engine.schedule_independent();
   return run;
 }

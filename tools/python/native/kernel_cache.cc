@@ -56,7 +56,7 @@ Kernel decode(const CallSignature& s, int number) {
   const fit::Body facts = mosaic::fit_body(module.module, *module.main);
   for (const mosaic::LocNode& node : module.module.locs)
     if (node.kind == mosaic::LocNode::Kind::file) suppressions().add_file(std::string(node.text));
-  analyse_fit(kernel.spec, &facts, {kernel.options.launch.target, std::nullopt, true}, kernel.analysis);
+  analyse_fit(kernel.spec, &facts, {.target = kernel.options.launch.target, .is_payload = true}, kernel.analysis);
   return kernel;
 }
 
