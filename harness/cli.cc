@@ -305,7 +305,10 @@ int cli(int argc, const char* const* argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
-    return bad_input(std::string(e.what()) + hint_for(app, argc, argv) + "; --help shows the usage");
+    const bool is_unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
+    const std::string what =
+        is_unknown ? "no command '" + std::string(argv[1]).substr(0, 60) + "'" : std::string(e.what());
+    return bad_input(what + hint_for(app, argc, argv) + "; --help shows the usage");
   }
   const CLI::App* chosen = app.get_subcommands().front();
   try {

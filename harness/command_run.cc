@@ -46,6 +46,7 @@ std::string replay_prefix(const CommandLine& line) {
 RunOptions options_for(const CommandLine& line, const Subject& s, const Target& target) {
   RunOptions options = line.run;
   options.launch.target = &target;
+  options.target_is_assumed = line.targets.empty();
   options.launch.cores = std::max(options.launch.cores, s.cores);
   return options;
 }

@@ -56,9 +56,19 @@ void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitReques
   };
   add(outcome.fit->findings);
   const fit::CompileOptions compile{.lowered_by_jax = request.is_payload};
-  add(fit::check_spec(spec, *request.target, compile));
+  const auto add_compile = [&](std::vector<Finding> findings) {
+    for (Finding& f : findings) {
+      if (request.target_is_assumed && f.severity == Severity::error) {
+        f.severity = Severity::warning;
+        f.notes.push_back("for " + request.target->name +
+                          ", which is assumed: --target says which chip it is for, and makes this an error");
+      }
+      sink.add(std::move(f));
+    }
+  };
+  add_compile(fit::check_spec(spec, *request.target, compile));
   if (!facts) return;
-  add(fit::check_body(spec, *facts, *request.target, compile));
+  add_compile(fit::check_body(spec, *facts, *request.target, compile));
   add(fit::find_serialized_copies(*body));
   fit::TimeEstimate time = fit::estimate_time(
       spec, *body, *request.target,

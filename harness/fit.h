@@ -13,6 +13,7 @@ struct FitRequest {
   std::optional<int64_t> vmem_limit_bytes;  // --vmem-limit; outranks the kernel's own
   bool share_hbm = false;                   // --share-hbm: copies in flight share HBM's bandwidth
   bool is_payload = false;                  // it has passed JAX's lowering: only libtpu's rules are asked
+  bool target_is_assumed = false;           // nobody named it: what it would refuse to compile is a warning
   int timeline_steps = 64;                  // steps whose times are kept
 };
 

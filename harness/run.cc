@@ -219,7 +219,8 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
     const FitRequest request{.target = launch_options.target,
                              .vmem_limit_bytes = options.vmem_limit_bytes,
                              .share_hbm = options.share_hbm,
-                             .is_payload = subject.is_payload};
+                             .is_payload = subject.is_payload,
+                             .target_is_assumed = options.target_is_assumed && subject.is_payload};
     static const Arrays kNone;
     const ArrayReader reader(launched && !launched->args.empty() ? launched->args[0].prefetch : kNone);
     try {

@@ -22,9 +22,10 @@ struct RunOptions {
   uint64_t seed = 0;
   std::map<std::pair<int, int>, std::string> expect;  // (result, device) -> file
   std::optional<double> atol, rtol;
-  bool bit_equal = false;   // compare bits
-  bool compare = true;      // with reference, captures' goldens and `expect`
-  bool analyse_fit = true;  // fit table, compile rules, time
+  bool bit_equal = false;          // compare bits
+  bool compare = true;             // with reference, captures' goldens and `expect`
+  bool analyse_fit = true;         // fit table, compile rules, time
+  bool target_is_assumed = false;  // the target is a default; a payload may be meant for another
   std::optional<int64_t> vmem_limit_bytes;
   bool share_hbm = false;      // of the time estimate: copies in flight share HBM's bandwidth
   std::string replay_command;  // "tilecheck run relu": what --schedule and --seed are appended to

@@ -145,6 +145,9 @@ class Pressure {
       }
     }
     double peak = inherited + *std::max_element(live.begin(), live.end());
+    // Positions are of this block; the blocks inside must not see them.
+    for (const Op& op : block.ops)
+      for (ValueId v : op.out) define(v, -1);
 
     for (size_t i = 0; i < n; ++i) {
       const Op& op = block.ops[i];
@@ -163,8 +166,6 @@ class Pressure {
       if (carried > 0) peak = std::max(peak, inherited + 2 * carried);
       for (const Block& inner : op.blocks) peak = std::max(peak, this->block(inner, here + carried));
     }
-    for (const Op& op : block.ops)
-      for (ValueId v : op.out) define(v, -1);
     return peak;
   }
 

@@ -6,7 +6,6 @@
 
 #include "harness/definedness.h"
 #include "harness/matchers.h"
-#include "harness/property.h"
 #include "harness/twins.h"
 #include "sim/io/npy.h"
 #include "sim/types/error.h"
@@ -158,33 +157,6 @@ TEST_F(Runs, MarksOfDefinednessAreTrue) {
     EXPECT_EQ(d.never_moved, 0) << c.what;
     EXPECT_EQ(d.differing_marks, "") << c.what;
   }
-}
-
-// Fails where n > 40; the least such sample is what shrinking should find.
-TEST_F(Runs, PropertyFailuresShrink) {
-  Kernel k{.name = "shrinks",
-           .summary = "s",
-           .params = {int_param("n", 8, "", {8, 16, 48, 64, 128}), bool_param("flag", false, ""),
-                      choice_param("mode", "a", {"a", "b", "c"}, "")},
-           .make = [](const ParamValues&) { return KernelCase{}; }};
-  const Property property = [](const KernelChoice& kernel, const std::map<std::string, std::string>& set,
-                               const RunOptions&) {
-    const ParamValues v(kernel.kernel->params, set);
-    if (v.choice("mode") == "c" && v.flag("flag")) throw InputError("", "do not go together");
-    return v.integer("n") > 40 ? std::string("too large") : std::string();
-  };
-  const PropertyResult r = check_property({&k}, {.seed = 5, .runs = 200}, property);
-  ASSERT_TRUE(r.failure);
-  EXPECT_EQ(r.failure->set, (std::map<std::string, std::string>{{"n", "48"}}));
-  EXPECT_EQ(r.failure->what, "too large");
-  EXPECT_THAT(r.failure->command, HasSubstr("tilecheck run shrinks --set n=48 --seed "));
-  const PropertyResult again = check_property({&k}, {.seed = 5, .runs = 200}, property);
-  EXPECT_EQ(again.runs, r.runs);
-  // What is fixed is not drawn.
-  const PropertyResult fixed = check_property({&k}, {.seed = 5, .runs = 50, .fixed = {{"n", "16"}}}, property);
-  EXPECT_FALSE(fixed.failure);
-  EXPECT_EQ(fixed.runs, 50);
-  EXPECT_GT(fixed.refused, 0);
 }
 
 }  // namespace

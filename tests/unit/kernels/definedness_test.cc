@@ -1,8 +1,7 @@
 // Runs with different garbage in fresh memory: what differs must be marked undefined, and what is marked must differ in
 // some run.
-#include <cstring>
+#include "harness/definedness.h"
 
-#include "sim/machine/launch.h"
 #include "tests/unit/kernels/run_kernel.h"
 
 namespace tilecheck::testing_kernels {
@@ -28,43 +27,13 @@ std::vector<Subject> subjects() {
   return all;
 }
 
-struct Differences {
-  int64_t marked = 0, unmarked_but_differing = 0, marked_but_equal = 0;
-};
-
-Differences differences(const Subject& subject) {
-  constexpr uint32_t kFills = 6;
-  std::vector<RunResult> runs;
-  for (uint32_t garbage = 1; garbage <= kFills; ++garbage) {
-    RunOptions options;
-    options.compare = false;
-    options.launch.garbage = garbage;
-    runs.push_back(run_kernel(subject.name, subject.set, options));
-  }
-  Differences d;
-  for (size_t d_out = 0; d_out < runs[0].devices[0].out.size(); ++d_out) {
-    const DeviceResults& first = runs[0].devices[0];
-    const int64_t width = storage_bytes(first.out[d_out].dtype());
-    for (int64_t i = 0; i < first.out[d_out].size(); ++i) {
-      const bool marked = !first.undefined[d_out].empty() && first.undefined[d_out][static_cast<size_t>(i)] != 0;
-      const bool differs = std::ranges::any_of(runs, [&](const RunResult& r) {
-        return std::memcmp(r.devices[0].out[d_out].data() + i * width, first.out[d_out].data() + i * width,
-                           static_cast<size_t>(width)) != 0;
-      });
-      d.marked += marked;
-      d.unmarked_but_differing += differs && !marked;
-      d.marked_but_equal += marked && !differs;
-    }
-  }
-  return d;
-}
-
 class Definedness : public testing::TestWithParam<Subject> {};
 
 TEST_P(Definedness, MarksExactlyWhatGarbageReaches) {
-  const Differences d = differences(GetParam());
-  EXPECT_EQ(d.unmarked_but_differing, 0);
-  EXPECT_EQ(d.marked_but_equal, 0);
+  const DefinednessOutcome d = check_definedness(subject_of(choice(GetParam().name), GetParam().set), {}, 7);
+  EXPECT_EQ(d.missed, 0) << d.first_missed;
+  EXPECT_EQ(d.never_moved, 0);
+  EXPECT_EQ(d.differing_marks, "");
   EXPECT_EQ(d.marked > 0, GetParam().leaves_undefined);
 }
 
