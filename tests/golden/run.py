@@ -26,7 +26,7 @@ REPLACED = [
     (re.compile(r'"threads": \d+'), '"threads": N'),
     (re.compile(r'time="[0-9.]+"'), 'time="T"'),
     # Kernels move in their files; what is said about them should not.
-    (re.compile(r"(kernels/\w+\.\w+):\d+:\d+"), r"\1:L:C"),
+    (re.compile(r"(?:\.\./)*(kernels/\w+\.\w+):\d+:\d+"), r"\1:L:C"),
 ]
 
 
