@@ -31,17 +31,17 @@ def library():
     if not path.exists():
         raise LoadError(f"{path.name} is not here; install the package (pip install ./tools/python), or set TILECHECK_LIBRARY")
     lib = ctypes.CDLL(str(path))
-    text = ctypes.c_void_p  # a string to free
+    owned = ctypes.c_void_p  # a string to free
     for name, result, arguments in [
-        ("run", text, [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]),
-        ("analyse", text, [ctypes.c_char_p]),
-        ("check_options", text, [ctypes.c_char_p]),
-        ("reports", text, [ctypes.c_int]),
-        ("sarif", text, [ctypes.c_int]),
-        ("unused_suppressions", text, []),
+        ("run", owned, [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]),
+        ("analyse", owned, [ctypes.c_char_p]),
+        ("check_options", owned, [ctypes.c_char_p]),
+        ("reports", owned, [ctypes.c_int]),
+        ("sarif", owned, [ctypes.c_int]),
+        ("unused_suppressions", owned, []),
         ("mark", ctypes.c_int, []),
         ("clear_reports", None, []),
-        ("cache_stats", text, []),
+        ("cache_stats", owned, []),
         ("clear_cache", None, []),
         ("free", None, [ctypes.c_void_p]),
         ("version", ctypes.c_char_p, []),
@@ -51,10 +51,15 @@ def library():
     return lib
 
 
-def call(name, *arguments):
-    """A function whose reply is JSON."""
+def text(name, *arguments):
+    """What a function replies."""
     reply = getattr(library(), f"tilecheck_{name}")(*arguments)
     try:
-        return json.loads(ctypes.string_at(reply))
+        return ctypes.string_at(reply).decode()
     finally:
         library().tilecheck_free(reply)
+
+
+def call(name, *arguments):
+    """The same where it is JSON."""
+    return json.loads(text(name, *arguments))

@@ -1,0 +1,49 @@
+"""pytest --tilecheck on a small suite of its own."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+SUITE = '''
+import sys
+sys.path.insert(0, {fixtures!r})
+import defects, kernels
+from fixture import FIXTURES
+
+def test_right():
+    f = FIXTURES["relu_2x_plus_1"]
+    assert (f.call(*f.operands) == f.expected(*f.operands)).all()
+
+def test_race():
+    f = FIXTURES["store_into_source"]
+    f.call(*f.operands)
+'''
+
+
+def run(tmp_path, *options, pyproject=""):
+    root = pathlib.Path(__file__).resolve().parents[3]
+    (tmp_path / "test_suite.py").write_text(SUITE.format(fixtures=str(root / "tests/fixtures")))
+    (tmp_path / "pyproject.toml").write_text(pyproject)
+    environment = os.environ | {"PYTHONPATH": str(root / "tools/python/src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "tilecheck.pytest_plugin", "-p", "no:cacheprovider", "-q", *options, "."]
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
+
+
+def test_findings_fail_the_test_they_belong_to(tmp_path):
+    done = run(tmp_path, "--tilecheck", "--tilecheck-sarif", "out.sarif", "--junitxml", "out.xml")
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "error race: 1 in 1 tests, first test_suite.py::test_race" in done.stdout
+    assert "nearest to its VMEM limit" in done.stdout
+    assert 'name="tilecheck_findings" value="race"' in (tmp_path / "out.xml").read_text()
+    sarif = json.loads((tmp_path / "out.sarif").read_text())
+    assert [r["ruleId"] for r in sarif["runs"][0]["results"]] == ["race"]
+
+
+def test_project_file_and_bad_options(tmp_path):
+    done = run(tmp_path, "--tilecheck", pyproject='[tool.tilecheck]\nchecks = "memory,init"\n')
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "has no 'chekcs'" in run(tmp_path, "--tilecheck", pyproject='[tool.tilecheck]\nchekcs = "memory"\n').stderr
+    assert "need --tilecheck" in run(tmp_path, "--tilecheck-target", "v6e").stderr
+    assert "unknown target" in run(tmp_path, "--tilecheck", "--tilecheck-target", "v99").stderr
