@@ -11,6 +11,7 @@
 #include "harness/command_line.h"
 #include "harness/completions.h"
 #include "harness/format.h"
+#include "harness/host_cpu.h"
 #include "harness/options.h"
 #include "sim/types/error.h"
 
@@ -297,6 +298,7 @@ int dispatch(const std::string& command, CLI::App& app, const RawOptions& raw, s
 }  // namespace
 
 int cli(int argc, const char* const* argv) {
+  require_host_cpu();
   RawOptions raw;
   Declaration declaration(raw);
   CLI::App& app = declaration.app();
