@@ -135,7 +135,9 @@ void map_unary(const StripArgs& args, F f) {
     const Out value = f(a[0]);
     return fill_elements(out, &value, sizeof(Out), args.n);
   }
+#ifndef __clang__
 #pragma GCC ivdep
+#endif
   for (int64_t i = 0; i < args.n; ++i) out[i] = f(a[i]);
 }
 
@@ -148,15 +150,21 @@ void map_binary(const StripArgs& args, F f) {
   if (n <= 0) return;
   const uint32_t mask = args.splat_mask & 3;
   if (mask == 0) {
+#ifndef __clang__
 #pragma GCC ivdep
+#endif
     for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
   } else if (mask == 1) {
     const In x = a[0];
+#ifndef __clang__
 #pragma GCC ivdep
+#endif
     for (int64_t i = 0; i < n; ++i) out[i] = f(x, b[i]);
   } else if (mask == 2) {
     const In y = b[0];
+#ifndef __clang__
 #pragma GCC ivdep
+#endif
     for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], y);
   } else {
     const Out value = f(a[0], b[0]);
