@@ -10,7 +10,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tilecheck_flags INTERFACE "$<BUILD_INTERFACE:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>")
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(tilecheck_flags INTERFACE $<BUILD_INTERFACE:-Wno-c99-extensions>)  # its own f16c intrinsics need it
+  target_compile_options(tilecheck_flags INTERFACE $<BUILD_INTERFACE:-Wno-c99-extensions -Wno-unknown-pragmas>)  # its own f16c intrinsics need it
 endif()
 target_include_directories(tilecheck_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/tilecheck>)
 

@@ -51,7 +51,7 @@ std::string disagreement(const std::string& directory, const std::string& module
   return "";
 }
 
-int run(bool check) {
+int compare_all(bool check) {
   const std::string root = conformance::shared_folder() + "/captures";
   if (!std::filesystem::is_directory(root)) {
     std::printf("skipped: no captures at %s\n", root.c_str());
@@ -95,4 +95,4 @@ int run(bool check) {
 }  // namespace
 }  // namespace tilecheck
 
-int main(int argc, char** argv) { return tilecheck::run(argc > 1 && std::strcmp(argv[1], "--check") == 0); }
+int main(int argc, char** argv) { return tilecheck::compare_all(argc > 1 && std::strcmp(argv[1], "--check") == 0); }
