@@ -188,8 +188,6 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
     const AgentState& there = e.agent(target).state;
     if (e.translate) c.request.destination = e.translate(request.destination, there.device, there.core);
     c.request.done = e.translated(request.done, target);
-    if (!c.request.destination.buffer->alive)
-      e.report_dead(*c.request.destination.buffer, "DMA #" + std::to_string(number), id, at);
   }
   c.bytes = request.destination.size_bytes();
   c.issued = me.known;
@@ -227,6 +225,7 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
       e.report_race(c.source, c.destination, Order::unordered);
     if (e.agent(target).state.device != me.state.device)
       e.check_entry(id, target, "DMA #" + std::to_string(number) + " writes", *c.destination.buffer, at);
+    if (target != id) e.check_scope(c);
     e.attach(c.source);
     e.attach(c.destination);
   }
@@ -281,8 +280,7 @@ void Engine::wait(AgentId id, SemRef ref, int64_t amount, Loc at) {
     e.stop(std::move(f), id);
   }
   Semaphore& s = e.semaphore(ref);
-  if (s.waiter != -1 && s.waiter != id) throw Incomplete("two cores that wait on one semaphore (" + e.name_of(s) + ")");
-  s.waiter = id;
+  e.claim(id, s, "waits on", at);
   if (e.chooser.decides()) e.point(id);
   if (e.options.schedule.kind == ScheduleSpec::Kind::torn && !e.chooser.decides()) e.tear();
   if (s.count < amount) e.block(id, s, amount, at);
@@ -291,6 +289,20 @@ void Engine::wait(AgentId id, SemRef ref, int64_t amount, Loc at) {
   s.waited_at = at;
   s.waited_amount = amount;
   e.settle_wait(id, s);
+}
+
+// A core has its own semaphores, and instructions that wait for or read one name it there (machine-rules 11).
+void Engine::Impl::claim(AgentId id, Semaphore& s, const char* what, Loc at) {
+  if (s.waiter == -1) s.waiter = id;
+  if (s.waiter == id) return;
+  Finding f = Finding::make(Kind::semaphore_misuse,
+                            who(id) + " " + what + " " + name_of(s) + ", which is " + who(s.waiter) + "'s", at);
+  f.buffer = s.buffer->name;
+  f.labels.push_back({at, who(id) + where(step_of(id))});
+  if (s.waited_at.known()) f.labels.push_back({s.waited_at, who(s.waiter) + " waits on it here"});
+  f.helps.push_back("give each core a semaphore of its own, and signal that of the core that waits");
+  f.notes.push_back("a core can wait for, and read, its own semaphores only");
+  stop(std::move(f), id);
 }
 
 // ---- Regular semaphores.
@@ -354,6 +366,7 @@ int64_t Engine::read(AgentId id, SemRef ref, Loc at) {
   Agent& me = e.agent(id);
   if (!ref.buffer->alive) e.report_dead(*ref.buffer, "a read", id, at);
   Semaphore& s = e.semaphore(ref);
+  e.claim(id, s, "reads", at);
   // Whoever reads again waits for something: let it happen.
   if (me.polled == &s) {
     me.waiting_at = at;
@@ -382,7 +395,6 @@ int64_t Engine::read(AgentId id, SemRef ref, Loc at) {
       e.could_be(item->point, Choice::What::agent, id);
     }
   }
-  s.waiter = s.waiter == -1 ? id : s.waiter;
   s.read_at = e.time(id);
   s.read_point = me.point;
   return s.count;
@@ -400,7 +412,11 @@ void Engine::access(AgentId agent, const Ref& ref, AccessKind kind, Loc at) {
 
 void Engine::entry_barrier(AgentId id) { impl_->enter_together(id); }
 
-void Engine::enter_scope(AgentId, std::span<Buffer* const>, Loc) {}
+void Engine::enter_scope(AgentId id, std::span<Buffer* const> buffers, Loc) {
+  if (!several_) return;
+  for (const Buffer* b : buffers)
+    if (!is_semaphore(b->dtype)) impl_->scopes[b] = {impl_->time(id), 0, true};
+}
 
 void Engine::leave_scope(AgentId id, std::span<Buffer* const> buffers, Loc at) {
   Impl& e = *impl_;
@@ -440,6 +456,10 @@ void Engine::leave_scope(AgentId id, std::span<Buffer* const> buffers, Loc at) {
       e.spare_semaphores.push_back(e.semaphores.extract(found));
     }
     b->alive = false;
+    if (const auto scope = e.scopes.find(b); scope != e.scopes.end()) {
+      scope->second.left = e.time(id);
+      scope->second.inside = false;
+    }
   }
 }
 

@@ -158,7 +158,8 @@ void Engine::Impl::report_race(const Event& earlier, const Event& later, Order o
                         (self ? "it" : first) + " may still be " + (earlier.write ? "writing" : "reading") +
                         (self ? " the same bytes" : " it");
   if (kind == Kind::relies_on_message_order) message += ", unless messages between two devices arrive in order";
-  Finding f = Finding::make(kind, std::move(message), later.at);
+  // A payload need not say where its windows come from.
+  Finding f = Finding::make(kind, std::move(message), later.at.known() ? later.at : earlier.at);
   f.buffer = buffer;
   f.range = range_of(later);
   f.step = later.step;

@@ -200,6 +200,37 @@ void Engine::Impl::check_entry(AgentId from, AgentId target, const std::string& 
   add(std::move(f), from);
 }
 
+void Engine::Impl::check_scope(const Copy& copy) {
+  const Buffer& buffer = *copy.request.destination.buffer;
+  const auto found = scopes.find(&buffer);
+  if (found == scopes.end() && buffer.alive) return;  // not scoped
+  const Knowledge& known = copy.issued;
+  const std::string what = "DMA #" + std::to_string(copy.id);
+  Kind kind = Kind::race;
+  if (found != scopes.end()) {
+    const ScopeTimes& times = found->second;
+    if (known.sure.knows(copy.target, times.entered)) {
+      if (!times.inside) report_dead(buffer, what, copy.agent, copy.at());
+      return;
+    }
+    if (known.assumed.knows(copy.target, times.entered)) kind = Kind::relies_on_message_order;
+  }
+  independent = false;
+  if (tell_again(kind, copy.at(), Loc{}, buffer.name)) return;
+  const std::string there = who(copy.target);
+  Finding f = Finding::make(
+      kind, what + " writes " + buffer.name + " on " + there + ", which may not have entered its scope yet", copy.at());
+  f.buffer = buffer.name;
+  f.labels.push_back({copy.at(), describe(copy.destination)});
+  if (buffer.allocated_at.known()) f.labels.push_back({buffer.allocated_at, buffer.name + " is allocated here"});
+  f.helps.push_back("have " + there + " signal " + who(copy.agent) +
+                    " inside the scope, and wait for that signal first, or make " + buffer.name +
+                    " scratch of the kernel");
+  f.notes.push_back(
+      "before a scope is entered, its memory may belong to another scope; its semaphores count all the while");
+  add(std::move(f), copy.agent);
+}
+
 // ---- Semaphores.
 
 void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {

@@ -96,6 +96,15 @@ struct Engine::Impl {
   void check(const Event& event, const Knowledge& known);
   Order order_of(const Event& earlier, const Event& later, const Knowledge& known) const;
   void check_entry(AgentId from, AgentId target, const std::string& what, const Buffer& buffer, Loc at);
+  // The scopes of memory that another agent may address, by buffer: when their owner entered and left them last.
+  struct ScopeTimes {
+    uint64_t entered = 0, left = 0;
+    bool inside = false;
+  };
+  std::unordered_map<const Buffer*, ScopeTimes> scopes;
+  // A remote copy must be ordered after its target's entry to the scope of what it writes, and before its end.
+  void check_scope(const Copy& copy);
+  void claim(AgentId id, Semaphore& s, const char* what, Loc at);
   void add_item(Semaphore& s, Item* item, const Knowledge& known);
   void settle_wait(AgentId id, Semaphore& s);
   void learn(AgentId id, Item& item, bool sure);

@@ -27,6 +27,21 @@ struct Twin {
   Body correct;
 };
 
+// Device 0 sends a row into memory that device 1 allocates in a scope; `entered`: after device 1 said that it is there.
+void scoped_message(Actor& a, bool entered) {
+  a.scope("s", [&] {
+    if (a.device() == 0) {
+      if (entered) a.wait(a.sem("reg"), 1);
+      a.send(a.row("x", 1), a.row("s", 0), a.sem("send"), a.sem("recv"), 1);
+      a.wait(a.sem("send"), kRow);
+    } else {
+      if (entered) a.signal_to(0, a.sem("reg"));
+      a.wait(a.sem("recv"), kRow);
+      a.load(a.row("s", 0));
+    }
+  });
+}
+
 const Twin kDevices[] = {
     {"no barrier before a remote write", "race", 2,
      [](Actor& a) {
@@ -280,6 +295,44 @@ const Twin kDevices[] = {
        a.load(a.row("a", 0));
        a.load(a.row("a", 2));
      }},
+    // Scoped memory of another device is an address there; before the scope is entered it may be another scope's.
+    {"remote copy into a scope that its target may not have entered", "race", 2,
+     [](Actor& a) {
+       a.enter();
+       scoped_message(a, false);
+     },
+     [](Actor& a) {
+       a.enter();
+       scoped_message(a, true);
+     }},
+    {"remote copy into a scope that its target entered again", "race", 2,
+     [](Actor& a) {
+       a.enter();
+       scoped_message(a, true);
+       scoped_message(a, false);
+     },
+     [](Actor& a) {
+       a.enter();
+       scoped_message(a, true);
+       scoped_message(a, true);
+     }},
+    {"remote copy into a scope that has ended", "use-after-scope", 2,
+     [](Actor& a) {
+       a.enter();
+       scoped_message(a, true);
+       if (a.device() == 1) return a.signal_to(0, a.sem("reg", 1));
+       a.scope("s", [&] {
+         a.wait(a.sem("reg", 1), 1);
+         a.send(a.row("x", 1), a.row("s", 0), a.sem("send"), a.sem("recv"), 1);
+         a.wait(a.sem("send"), kRow);
+       });
+     },
+     [](Actor& a) {
+       a.enter();
+       scoped_message(a, true);
+       if (a.device() == 1) return a.signal_to(0, a.sem("reg", 1));
+       a.scope("s", [&] { a.wait(a.sem("reg", 1), 1); });
+     }},
 };
 
 class DevicesTest : public ::testing::TestWithParam<Twin> {};
@@ -403,6 +456,30 @@ TEST(Cores, CopiesOfTheBodyToOneBlockAreARaceWhateverTheirBytes) {
         << schedule;
     EXPECT_THAT(run(setup, options, [&](Actor& a) { body(a, false); }).kinds(), IsEmpty()) << schedule;
   }
+}
+
+// A core can wait for its own semaphores only.
+TEST(Cores, TwoThatWaitOnOneSemaphoreAreNamed) {
+  Machine setup;
+  setup.devices = 2;
+  setup.cores = true;
+  for (const std::string& schedule : schedules())
+    for (const bool broken : {true, false}) {
+      EngineOptions options;
+      options.schedule = parse_schedule(schedule);
+      Buffer* first = nullptr;
+      const Outcome out = run(setup, options, [&](Actor& a) {
+        if (a.id() == 0) first = a.sem("reg").buffer;
+        a.signal_to(1 - a.id(), a.sem("reg"));
+        a.wait(a.sem("reg"), 1);
+        if (broken && a.id() == 1) a.wait(SemRef{first, 0}, 1);
+      });
+      if (broken) {
+        EXPECT_THAT(out.kinds(), ::testing::Contains("semaphore-misuse")) << schedule << text(out.findings);
+      } else {
+        EXPECT_THAT(out.findings, IsEmpty()) << schedule << text(out.findings);
+      }
+    }
 }
 
 TEST(Cores, ASignalOrdersWhatTheOtherCoreDidBefore) {

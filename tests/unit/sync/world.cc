@@ -67,6 +67,14 @@ void Actor::store(const Ref& ref, float value, Loc at) {
   write_image(image, ref);
 }
 
+void Actor::scope(const std::string& name, const std::function<void()>& body, Loc at) {
+  Buffer* const list[] = {ref(name).buffer};
+  list[0]->alive = true;
+  engine().enter_scope(id_, list, at);
+  body();
+  engine().leave_scope(id_, list, at);
+}
+
 void Actor::enter() { engine().entry_barrier(id_); }
 
 World::World(const Machine& setup, const EngineOptions& options, std::vector<Finding>& findings)
@@ -84,11 +92,12 @@ World::World(const Machine& setup, const EngineOptions& options, std::vector<Fin
       b->filled = true;
     }
   }
-  for (const char* name : {"a", "b"}) {
+  for (const char* name : {"a", "b", "s"}) {
     add(name, Space::vmem, DType::f32, {16, 8});
     for (Buffer* b : buffers_[name]) {
       b->shadow.set_all(true);
       b->filled = true;
+      b->alive = *name != 's';
     }
   }
   add("sem", Space::semaphore, DType::dma_semaphore, {8});

@@ -42,6 +42,8 @@ class Actor {
   float load(const Ref& ref, Loc at = std::source_location::current());  // the first element
   void store(const Ref& ref, float value, Loc at = std::source_location::current());
   void enter();
+  // Runs `body` in a scope that allocates the buffer.
+  void scope(const std::string& buffer, const std::function<void()>& body, Loc at = std::source_location::current());
   void step(int64_t i) { step_ = Dims{i}; }
   Engine& engine();
   const Dims* step_pointer() const { return &step_; }
@@ -98,7 +100,8 @@ class World {
 };
 
 // Runs `body` once per agent under `options`, until the judgement of its waits stands.
-// Buffers: x, y, z: HBM f32[16, 8], element i = i; a, b: VMEM f32[16, 8], zero; sem: dma_semaphore[8]; send, recv:
+// Buffers: x, y, z: HBM f32[16, 8], element i = i; a, b: VMEM f32[16, 8], zero;
+// s: the same, in no scope yet; sem: dma_semaphore[8]; send, recv:
 // dma_semaphore[4]; reg: semaphore[4]; barrier: semaphore.
 Outcome run(const Machine& setup, EngineOptions options, const Body& body);
 Outcome run(int devices, const std::string& schedule, const Body& body);
