@@ -240,6 +240,11 @@ void check_copy(MachineState& s, const Ref& source, const Ref& destination, Loc 
   }
 }
 
+void start(MachineState& s, Engine& engine, const CopyRequest& request, Loc at) {
+  if (s.before_own_copy) s.before_own_copy();
+  engine.start(s.agent, request, at);
+}
+
 }  // namespace
 
 CopyHandle Core::start_copy(const Ref& source, const Ref& destination, const Ref& done, int priority, Loc at) {
@@ -253,7 +258,7 @@ CopyHandle Core::start_copy(const Ref& source, const Ref& destination, const Ref
   request.priority = priority;
   ++state_.counters.dma_copies;
   state_.counters.dma_bytes += source.size_bytes();
-  engine().start(state_.agent, request, at);
+  start(state_, engine(), request, at);
   return handle;
 }
 
@@ -271,7 +276,7 @@ CopyHandle Core::start_remote_copy(const Ref& source, const Ref& destination, co
   if (!request.peer.device && !request.peer.core) request.peer.device = state_.device;
   ++state_.counters.dma_copies;
   state_.counters.dma_bytes += source.size_bytes();
-  engine().start(state_.agent, request, at);
+  start(state_, engine(), request, at);
   return handle;
 }
 

@@ -11,6 +11,13 @@
 namespace tilecheck {
 namespace {
 
+// "(0,3)", as findings write grid steps.
+std::string tuple_text(const Dims& step) {
+  std::string text = "(";
+  for (int i = 0; i < step.rank(); ++i) text += (i ? "," : "") + std::to_string(step[i]);
+  return text + ")";
+}
+
 class Pipeline {
  public:
   Pipeline(MachineState& state, bool through_engine) : state_(state), through_engine_(through_engine) {
@@ -38,6 +45,9 @@ class Pipeline {
   bool parts(size_t w, const Visit& visit, Ref& in_array, Ref& in_slot, bool& whole_block);
   void check_range(size_t w, const Visit& visit, const Dims& step);
   void start(size_t w, const Visit& visit, const Dims& step, bool fetch);
+  void submit(size_t w, int slot, const Ref& in_array, const Ref& in_slot, const Dims& step, bool fetch);
+  void resubmit(size_t w, const Visit& visit, const Dims& step, bool fetch);
+  void enter_engine(const PlanCursor& cursor);
   void wait(size_t w, const Visit& visit);
   void enter_output(size_t w, const Visit& visit);
   void check_write_back(size_t w, const Visit& visit);
@@ -47,7 +57,7 @@ class Pipeline {
   void compare_with_other(size_t w, const Visit& visit);
 
   MachineState& state_;
-  const bool through_engine_;
+  bool through_engine_;
   size_t input_count_ = 0;
   std::vector<const Window*> windows_;
   std::vector<bool> aliased_;
@@ -55,6 +65,13 @@ class Pipeline {
   // Outputs: what the block held when the last parallel coordinate ended, while the block stays. No value: nothing yet.
   std::vector<std::optional<CopyImage>> left_by_other_;
   StepRecord* record_ = nullptr;
+  // A write-back that is waited for at the end of the step after its own.
+  struct WriteBack {
+    size_t window;
+    Visit visit;
+    Dims step;
+  };
+  std::vector<WriteBack> in_flight_;
 };
 
 bool Pipeline::parts(size_t w, const Visit& visit, Ref& in_array, Ref& in_slot, bool& whole_block) {
@@ -117,14 +134,38 @@ void Pipeline::start(size_t w, const Visit& visit, const Dims& step, bool fetch)
     }
     return;
   }
+  submit(w, visit.slot, in_array, in_slot, step, fetch);
+}
+
+void Pipeline::submit(size_t w, int slot, const Ref& in_array, const Ref& in_slot, const Dims& step, bool fetch) {
   CopyRequest request;
   request.source = fetch ? in_array : in_slot;
   request.destination = fetch ? in_slot : in_array;
-  request.done = {state_.windows[w].semaphores.get(), visit.slot};
+  request.done = {state_.windows[w].semaphores.get(), slot};
   request.pipeline = true;
   request.label =
-      std::string(fetch ? "fetch of '" : "write-back of '") + windows_[w]->name + "' for step " + to_tuple(step);
+      std::string(fetch ? "fetch of '" : "write-back of '") + windows_[w]->name + "' for step " + tuple_text(step);
   state_.engine->start(state_.agent, request, windows_[w]->at);
+}
+
+void Pipeline::resubmit(size_t w, const Visit& visit, const Dims& step, bool fetch) {
+  Ref in_array, in_slot;
+  bool whole_block = false;
+  if (parts(w, visit, in_array, in_slot, whole_block)) submit(w, visit.slot, in_array, in_slot, step, fetch);
+}
+
+// The body of cursor's step is about to start its first own copy: from now on window copies can meet another access.
+// Those in flight have moved already and are told to the engine now; moving them again changes nothing, unless
+// something that races with them came between.
+void Pipeline::enter_engine(const PlanCursor& cursor) {
+  state_.before_own_copy = nullptr;
+  through_engine_ = true;
+  allocate_window_semaphores(state_);
+  for (const WriteBack& b : in_flight_) resubmit(b.window, b.visit, b.step, false);
+  if (!cursor.has_next()) return;
+  const std::span<const Visit> next = cursor.next_visits();
+  for (size_t w = 0; w < input_count_; ++w)
+    if (pipelined(w) && !single(w) && next[w].enter) resubmit(w, next[w], cursor.next_step(), true);
 }
 
 void Pipeline::wait(size_t w, const Visit& visit) {
@@ -221,8 +262,9 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
   for (size_t w = 0; w < n; ++w) refs.push_back(state_.windows[w].shown[0]);
   for (auto& s : state_.scratch) refs.push_back(Ref::whole(*s));
   Core core(state_);
-  std::vector<std::pair<size_t, Visit>> pending_out, started_out;
+  std::vector<WriteBack> started;
   Dims previous;
+  if (!through_engine_) state_.before_own_copy = [&] { enter_engine(cursor); };
 
   while (cursor.advance()) {
     const std::span<const Visit> visits = cursor.visits();
@@ -266,7 +308,7 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
     body(core, refs);
 
     // Copy-outs of blocks that end here; single slots are waited for at once, others at the end of the next step.
-    started_out.clear();
+    started.clear();
     for (size_t w = input_count_; w < n; ++w) {
       if (!pipelined(w) || !visits[w].leave) continue;
       check_write_back(w, visits[w]);
@@ -276,14 +318,15 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
       if (single(w)) {
         wait(w, visits[w]);
       } else {
-        started_out.emplace_back(w, visits[w]);
+        started.push_back({w, visits[w], cursor.step()});
       }
     }
-    for (const auto& [w, visit] : pending_out) wait(w, visit);
-    std::swap(pending_out, started_out);
+    for (const WriteBack& b : in_flight_) wait(b.window, b.visit);
+    std::swap(in_flight_, started);
     if (after_step && !after_step()) throw StopRun{};
   }
-  for (const auto& [w, visit] : pending_out) wait(w, visit);
+  for (const WriteBack& b : in_flight_) wait(b.window, b.visit);
+  state_.before_own_copy = nullptr;
   state_.counters.windows = traffic.windows();
 }
 

@@ -9,9 +9,33 @@
 namespace tilecheck {
 namespace {
 
-// Whether window copies could meet another access to the same bytes: through an alias, or from another core.
+// Whether window copies could meet another access to the same bytes: through an alias, or from another core or device.
+// What the body's own copies could meet is seen when it starts the first (MachineState::before_own_copy).
 bool needs_engine(const KernelSpec& spec, const LaunchOptions& options) {
-  return !spec.aliases.empty() || options.cores > 1;
+  return !spec.aliases.empty() || options.cores > 1 || options.devices > 1;
+}
+
+// Semaphores that are operands or results keep the counts that they came with, on each core.
+void adopt_semaphores(Engine& engine, MachineState& state) {
+  for (auto* list : {&state.memory->in, &state.memory->out})
+    for (auto& b : *list) {
+      if (!is_semaphore(b->dtype)) continue;
+      std::vector<int64_t> counts(static_cast<size_t>(element_count(b->shape)), 0);
+      if (b->array.size() > 0)
+        for (size_t i = 0; i < counts.size(); ++i)
+          counts[i] = static_cast<int64_t>(b->array.at(static_cast<int64_t>(i)));
+      engine.adopt_semaphores(state.own(*b), counts);
+    }
+}
+
+// One array stands for the semaphores of all cores, so they have to agree.
+void compare_semaphores(const Engine& engine, const MachineState& state, std::vector<std::string>& incomplete) {
+  for (const auto& [array, mine] : state.own_semaphores)
+    for (int64_t i = 0; i < element_count(array->shape); ++i)
+      if (engine.final_count({const_cast<Buffer*>(array), i}) != engine.final_count({mine.get(), i})) {
+        incomplete.push_back("the semaphores '" + array->name + "' are left with different counts by different cores");
+        break;
+      }
 }
 
 }  // namespace
@@ -80,17 +104,7 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
     MachineState& to = *states[static_cast<size_t>(device * options.cores + core)];
     return same_address(ref, *from, to);
   });
-  for (DeviceMemory& m : memory) {
-    for (auto* list : {&m.in, &m.out})
-      for (auto& b : *list)
-        if (is_semaphore(b->dtype)) {
-          std::vector<int64_t> counts(static_cast<size_t>(element_count(b->shape)), 0);
-          if (b->array.size() > 0)
-            for (size_t i = 0; i < counts.size(); ++i)
-              counts[i] = static_cast<int64_t>(b->array.at(static_cast<int64_t>(i)));
-          engine.adopt_semaphores(*b, counts);
-        }
-  }
+  for (auto& state : states) adopt_semaphores(engine, *state);
   try {
     engine.run(agents);
   } catch (const Incomplete& e) {
@@ -105,6 +119,7 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
     result.steps.insert(result.steps.end(), s->steps.begin(), s->steps.end());
     for (std::string& text : s->incomplete) result.report.incomplete.push_back(std::move(text));
   }
+  for (auto& state : states) compare_semaphores(engine, *state, result.report.incomplete);
   for (DeviceMemory& m : memory) result.devices.push_back(collect_results(spec, m, engine, sink));
   run.judge_again = engine.judge_again();
   result.report.replay = engine.decisions();

@@ -51,11 +51,11 @@ Ref shown_block(Buffer& slot, const Window& window) {
   return ref;
 }
 
-void allocate_window(MachineState& state, const Window& window, Buffer& array, bool through_engine) {
+void allocate_window(MachineState& state, const Window& window, Buffer& array) {
   WindowSlots& w = state.windows.emplace_back();
   const SlotCount count = slot_count(*state.spec, window);
   if (!window.pipelined()) {
-    w.shown.push_back(Ref::whole(array));
+    w.shown.push_back(Ref::whole(state.own(array)));
     return;
   }
   for (int i = 0; i < count.slots; ++i) {
@@ -63,9 +63,6 @@ void allocate_window(MachineState& state, const Window& window, Buffer& array, b
     w.slots.push_back(make_buffer(state, name, window.space, window.dtype, window.block_sizes(), window.at));
     w.shown.push_back(shown_block(*w.slots.back(), window));
   }
-  if (through_engine)
-    w.semaphores = make_buffer(state, window.name + " pipeline semaphore", Space::semaphore, DType::dma_semaphore,
-                               {count.slots}, window.at);
 }
 
 // Where `buffer` sits in a core's memories, as a path of indices.
@@ -88,6 +85,13 @@ std::vector<std::unique_ptr<Buffer>>& MachineState::scoped_at(int site, std::spa
   return buffers;
 }
 
+Buffer& MachineState::own(Buffer& array) {
+  if (core == 0 || !is_semaphore(array.dtype)) return array;
+  std::unique_ptr<Buffer>& mine = own_semaphores[&array];
+  if (!mine) mine = make_buffer(*this, array.name, Space::semaphore, array.dtype, array.shape, array.allocated_at);
+  return *mine;
+}
+
 std::unique_ptr<Buffer> smem_copy(const MachineState& state, size_t i) {
   Buffer& array = *state.memory->prefetch[i];
   auto copy = make_buffer(state, state.spec->prefetch[i].name, Space::smem, array.dtype, array.shape, state.spec->at);
@@ -95,14 +99,25 @@ std::unique_ptr<Buffer> smem_copy(const MachineState& state, size_t i) {
   return copy;
 }
 
+void allocate_window_semaphores(MachineState& state) {
+  const KernelSpec& spec = *state.spec;
+  for (size_t i = 0; i < state.windows.size(); ++i) {
+    WindowSlots& w = state.windows[i];
+    if (w.slots.empty()) continue;
+    const Window& window = i < spec.in.size() ? spec.in[i] : spec.out[i - spec.in.size()];
+    w.semaphores = make_buffer(state, window.name + " pipeline semaphore", Space::semaphore, DType::dma_semaphore,
+                               {static_cast<int64_t>(w.slots.size())}, window.at);
+  }
+}
+
 void allocate(MachineState& state, bool through_engine) {
   const KernelSpec& spec = *state.spec;
   for (size_t i = 0; i < spec.prefetch.size(); ++i) {
     state.prefetch.push_back(smem_copy(state, i));
   }
-  for (size_t i = 0; i < spec.in.size(); ++i) allocate_window(state, spec.in[i], *state.memory->in[i], through_engine);
-  for (size_t i = 0; i < spec.out.size(); ++i)
-    allocate_window(state, spec.out[i], *state.memory->out[i], through_engine);
+  for (size_t i = 0; i < spec.in.size(); ++i) allocate_window(state, spec.in[i], *state.memory->in[i]);
+  for (size_t i = 0; i < spec.out.size(); ++i) allocate_window(state, spec.out[i], *state.memory->out[i]);
+  if (through_engine) allocate_window_semaphores(state);
   for (const Scratch& s : spec.scratch)
     state.scratch.push_back(make_buffer(state, s.name, s.space, s.dtype, s.shape, spec.at));
   if (spec.collective_id)
@@ -112,6 +127,8 @@ void allocate(MachineState& state, bool through_engine) {
 Ref same_address(const Ref& ref, MachineState& from, MachineState& to) {
   Ref out = ref;
   const Buffer* b = ref.buffer;
+  for (const auto& [array, mine] : from.own_semaphores)
+    if (mine.get() == b) b = array;
   if (int i = index_of(from.scratch, b); i >= 0) {
     out.buffer = to.scratch[static_cast<size_t>(i)].get();
     return out;
@@ -121,11 +138,11 @@ Ref same_address(const Ref& ref, MachineState& from, MachineState& to) {
     return out;
   }
   if (int i = index_of(from.memory->in, b); i >= 0) {
-    out.buffer = to.memory->in[static_cast<size_t>(i)].get();
+    out.buffer = &to.own(*to.memory->in[static_cast<size_t>(i)]);
     return out;
   }
   if (int i = index_of(from.memory->out, b); i >= 0) {
-    out.buffer = to.memory->out[static_cast<size_t>(i)].get();
+    out.buffer = &to.own(*to.memory->out[static_cast<size_t>(i)]);
     return out;
   }
   for (size_t w = 0; w < from.windows.size(); ++w)

@@ -77,12 +77,16 @@ struct MachineState {
   std::vector<WindowSlots> windows;  // inputs, then outputs
   std::vector<std::unique_ptr<Buffer>> scratch;
   std::unique_ptr<Buffer> barrier;
-  std::map<int, std::vector<std::unique_ptr<Buffer>>> scoped;  // by site
+  // Semaphores that are operands or results: each core has its own (machine-rules 11); the first core's are the arrays.
+  std::map<const Buffer*, std::unique_ptr<Buffer>> own_semaphores;  // by array; of cores other than the first
+  std::map<int, std::vector<std::unique_ptr<Buffer>>> scoped;       // by site
   int scope_depth = 0;
   std::vector<StepRecord> steps;
   WorkCounter work{counters};
-  std::shared_ptr<void> body_state;  // the body's own, per core: Core::body_state()
+  std::function<void()> before_own_copy;  // set: window copies do not go through the engine yet, and now have to
+  std::shared_ptr<void> body_state;       // the body's own, per core: Core::body_state()
 
+  Buffer& own(Buffer& array);  // a semaphore array's own on this core; any other array itself
   DType repr_of(DType dtype) const { return ops.repr_of(dtype); }
   void report(Finding finding);  // fills in step, device and core; throws StopRun if the kind stops the run
   // The buffers of scope `site`, made when they do not exist yet.
@@ -94,6 +98,8 @@ struct NeedsSerialRun {};
 
 // Allocates slots, scratch and SMEM copies of scalar prefetch. `through_engine`: window copies get semaphores.
 void allocate(MachineState& state, bool through_engine);
+
+void allocate_window_semaphores(MachineState& state);
 
 // A fresh SMEM copy of scalar-prefetch operand `i`.
 std::unique_ptr<Buffer> smem_copy(const MachineState& state, size_t i);
