@@ -3,8 +3,8 @@
 
   run.py TILECHECK [--update] [CASE...]
 
-Times, thread counts and the repository's own place are made the same before comparing. stdout and stderr are one text,
-exit codes stand after it. Commands run in a temporary folder with the case's other files in it.
+Times, thread counts, the repository's own place and its line numbers are made the same before comparing. stdout and stderr are
+one text, exit codes stand after it. Commands run in a temporary folder with the case's other files in it.
 """
 import difflib
 import os
@@ -27,6 +27,7 @@ REPLACED = [
     (re.compile(r'time="[0-9.]+"'), 'time="T"'),
     # Kernels move in their files; what is said about them should not.
     (re.compile(r"(?:\.\./)*(kernels/\w+\.\w+):\d+:\d+"), r"\1:L:C"),
+    (re.compile(r"^( *)(\d+)(?= \|)", re.MULTILINE), lambda m: m[1] + "L" * len(m[2])),
 ]
 
 
@@ -38,8 +39,12 @@ def normalised(text, folder):
 
 
 def run_case(tilecheck, case):
-    folder = tempfile.mkdtemp()
+    top = tempfile.mkdtemp()
+    folder = os.path.join(top, "case")
     try:
+        # A compiler may have been given relative paths; then they are relative to a folder in the repository.
+        os.symlink(os.path.join(REPOSITORY, "kernels"), os.path.join(top, "kernels"))
+        os.mkdir(folder)
         for name in os.listdir(case):
             if name not in ("cmd", "expected"):
                 shutil.copy(os.path.join(case, name), folder)
@@ -57,7 +62,7 @@ def run_case(tilecheck, case):
             out += f"$ tilecheck {line}\n{done.stdout}exit {done.returncode}\n"
         return normalised(out, folder)
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(top)
 
 
 def main():
