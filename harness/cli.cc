@@ -123,6 +123,8 @@ class Declaration {
     value(c, "--color", raw_.color, "WHEN", "auto (default), always or never; NO_COLOR is respected");
     flag(c, "-q,--quiet", raw_.quiet, "Findings and verdict alone");
     flag(c, "-v,--verbose", raw_.verbose, "Counters and error histograms too");
+    value(c, "--log", raw_.log, "LEVEL",
+          "Say on stderr what is being done: info, or debug with the time each part took");
   }
 
   void declare_list() {

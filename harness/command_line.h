@@ -39,7 +39,6 @@ struct CommandLine {
   // What comes out.
   std::string out_directory, json_file;
   OutputFormat format = OutputFormat::text;
-  std::string color = "auto";
   WriterOptions writer;
   int top = 10;
   bool run_rows = false;                // sweep --run

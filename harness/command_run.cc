@@ -23,22 +23,26 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The command that repeats a run: what was typed, less what concerns output and what the replay itself appends.
-std::string replay_prefix(const CommandLine& line) {
+// The command that repeats the run of one subject: what was typed, less the other subjects, what concerns output and
+// what the replay itself appends.
+std::string replay_prefix(const CommandLine& line, const std::string& subject) {
   static constexpr std::string_view kDroppedValues[] = {"--schedule", "--seed",   "--json",     "--output-format",
                                                         "--out",      "--color",  "--baseline", "--write-baseline",
                                                         "--budget",   "--threads"};
   static constexpr std::string_view kDroppedFlags[] = {"-q", "--quiet", "-v", "--verbose"};
-  std::string text = "tilecheck";
-  for (size_t i = 0; i < line.words.size(); ++i) {
+  static constexpr std::string_view kFlags[] = {"--force", "--share-hbm", "--integers", "--no-compare"};
+  std::string text = "tilecheck run " + shell_quoted(subject);
+  for (size_t i = 1; i < line.words.size(); ++i) {
     const std::string_view word = line.words[i];
-    if (std::ranges::find(kDroppedFlags, word) != std::end(kDroppedFlags)) continue;
+    const bool is_option = word.starts_with('-') && word.size() > 1;
+    if (!is_option || std::ranges::find(kDroppedFlags, word) != std::end(kDroppedFlags)) continue;
     const std::string_view option = word.substr(0, word.find('='));
-    if (std::ranges::find(kDroppedValues, option) != std::end(kDroppedValues)) {
-      if (option.size() == word.size()) ++i;
-      continue;
-    }
+    const bool has_value_after = option.size() == word.size() && std::ranges::find(kFlags, word) == std::end(kFlags) &&
+                                 i + 1 < line.words.size();
+    if (has_value_after) ++i;
+    if (std::ranges::find(kDroppedValues, option) != std::end(kDroppedValues)) continue;
     text += " " + shell_quoted(word);
+    if (has_value_after) text += " " + shell_quoted(line.words[i]);
   }
   return text;
 }
@@ -108,10 +112,7 @@ std::vector<Outcome> check_one(const std::string& what, const CommandLine& line,
     for (const Subject& s : open_subjects(what, line)) {
       for (const Target& target : targets) {
         RunOptions options = options_for(line, s, target);
-        options.replay_command = "tilecheck run " + shell_quoted(what);
-        for (const Setting& set : line.set)
-          options.replay_command += " --set " + shell_quoted(set.name + "=" + set.values);
-        if (line.run.fill) options.replay_command += " --fill random";
+        options.replay_command = replay_prefix(line, what);
         Outcome o = (line.explore ? explore_subject(s, options, *line.explore) : run_subject(s, options)).outcome;
         if (targets.size() > 1) o.subject += " " + target.name;
         outcomes.push_back(std::move(o));
@@ -167,7 +168,7 @@ int run_command(CommandLine line) {
   if (!line.out_directory.empty() && subjects.size() * targets.size() > 1)
     throw InputError("--out", "holds the results of one run; choose one call and one target");
   std::vector<Outcome> outcomes;
-  const std::string prefix = replay_prefix(line);
+  const std::string prefix = replay_prefix(line, line.subjects[0]);
   for (const Subject& s : subjects) {
     for (const Target& target : targets) {
       RunOptions options = options_for(line, s, target);

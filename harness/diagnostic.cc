@@ -57,10 +57,9 @@ std::vector<std::pair<std::string, Lines>> places(const Finding& f) {
   return files;
 }
 
-// Source text and underlines of one line; false if the source cannot be read.
-bool show_line(std::string& out, const std::string& file, uint32_t line, std::vector<Mark> marks, size_t gutter,
-               const Paint& paint) {
-  const auto source = source_line(file, line);
+// Source text and underlines of one line; false if the source could not be read.
+bool show_line(std::string& out, const std::optional<std::string>& source, uint32_t line, std::vector<Mark> marks,
+               size_t gutter, const Paint& paint) {
   if (!source) return false;
   const std::string text = printable(*source);
   const std::string number = std::to_string(line);
@@ -80,12 +79,12 @@ bool show_line(std::string& out, const std::string& file, uint32_t line, std::ve
   return true;
 }
 
-void add_places(std::string& out, const Finding& f, const Paint& paint) {
+void add_places(std::string& out, const Finding& f, const std::string& folder, const Paint& paint) {
   const auto files = places(f);
   size_t gutter = 1;
   for (const auto& [file, lines] : files)
     for (const auto& [line, marks] : lines)
-      if (source_line(file, line)) gutter = std::max(gutter, std::to_string(line).size());
+      if (source_line(file, line, folder)) gutter = std::max(gutter, std::to_string(line).size());
   const std::string indent(gutter, ' ');
   bool first = true;
   for (const auto& [file, lines] : files) {
@@ -93,7 +92,7 @@ void add_places(std::string& out, const Finding& f, const Paint& paint) {
     const std::string function = shown.function[0] && first ? "  in " + printable(shown.function) : "";
     out += indent + paint.blue(first ? "--> " : "::: ") + place(shown) + function + "\n";
     for (const auto& [line, marks] : lines) {
-      if (show_line(out, file, line, marks, gutter, paint)) continue;
+      if (show_line(out, source_line(file, line, folder), line, marks, gutter, paint)) continue;
       for (const Mark& m : marks)
         if (!m.text.empty())
           out += indent + paint.blue(" = ") + "line " + std::to_string(line) + ": " + printable(m.text) + "\n";
@@ -106,9 +105,10 @@ void add_places(std::string& out, const Finding& f, const Paint& paint) {
 
 }  // namespace
 
-std::string diagnostic_text(const Finding& f, const std::string& replay, const Paint& paint) {
+std::string diagnostic_text(const Finding& f, const std::string& replay, const std::string& source_folder,
+                            const Paint& paint) {
   std::string out = severity_text(f, paint) + paint.bold(": " + printable(f.message)) + "\n";
-  add_places(out, f, paint);
+  add_places(out, f, source_folder, paint);
   const auto line = [&](const char* what, const std::string& text) {
     out += "   " + paint.blue("=") + " " + paint.bold(what) + " " + printable(text) + "\n";
   };

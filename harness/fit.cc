@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/array_reader.h"
+#include "harness/log.h"
 #include "harness/run.h"
 #include "sim/fit/compile_rules.h"
 #include "sim/fit/simplify.h"
@@ -77,8 +78,10 @@ void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitReques
 }
 
 Outcome fit_subject(const Subject& subject, const FitRequest& request) {
+  const LogPart part(subject.name, "fit");
   Outcome o;
   o.subject = subject.name;
+  o.source_folder = subject.source_folder;
   o.headline = subject.headline;
   o.report.kernel = subject.spec.name;
   o.report.target = request.target->name;

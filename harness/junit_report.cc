@@ -50,7 +50,7 @@ std::string junit_report(std::span<const Outcome> outcomes, const WriterOptions&
     for (const std::string& what : o.report.incomplete) child(test, "error", "incomplete", "not modelled: " + what, "");
     std::string rest;
     for (const Finding& f : o.report.findings) {
-      const std::string text = diagnostic_text(f, o.replay, plain);
+      const std::string text = diagnostic_text(f, o.replay, o.source_folder, plain);
       if (f.severity >= options.threshold)
         child(test, "failure", std::string(name(f.kind)), f.message, text);
       else

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "harness/command_line.h"
+#include "harness/log.h"
 #include "harness/payload_subject.h"
 #include "sim/types/error.h"
 
@@ -47,6 +48,7 @@ void refuse_payload_options(const CommandLine& line) {
 }  // namespace
 
 std::vector<Subject> open_subjects(const std::string& what, const CommandLine& line) {
+  const LogPart part(what, "open");
   std::vector<Subject> subjects;
   std::error_code error;
   if (is_kernel_name(what)) {

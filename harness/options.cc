@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "harness/format.h"
+#include "harness/log.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
@@ -194,6 +195,9 @@ void finish_output(const RawOptions& raw, CommandLine& line) {
   line.writer.color =
       when == When::always || (when == When::automatic && isatty(STDOUT_FILENO) != 0 && !(no_color && *no_color));
   line.writer.quiet = raw.quiet;
+  if (!raw.log.empty())
+    set_log_level(one_of<LogLevel>("--log", raw.log,
+                                   {{"off", LogLevel::off}, {"info", LogLevel::info}, {"debug", LogLevel::debug}}));
   line.writer.verbose = raw.verbose;
   if (!raw.top.empty()) line.top = number("--top", raw.top, 1, 1000000, "at least 1");
   line.run_rows = raw.run_rows;

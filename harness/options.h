@@ -12,7 +12,7 @@ namespace tilecheck {
 struct RawOptions {
   std::vector<std::string> subjects, set, results, aliases, targets, in, dtypes, expect, select, ignore;
   std::string call, kernel, vmem_limit, fill, seed, numerics, schedule, threads, cores, core_split, devices,
-      remote_order, semaphore_progress, budget, atol, rtol, json, format, error_on, color, out, steps, baseline,
+      remote_order, semaphore_progress, budget, atol, rtol, json, format, error_on, color, log, out, steps, baseline,
       write_baseline, top, csv, markdown;
   bool force = false, integers = false, no_compare = false, quiet = false, verbose = false, names = false, raw = false,
        identity = false, run_rows = false, share_hbm = false;

@@ -50,6 +50,7 @@ struct Outcome {
   std::vector<std::string> window_names;  // inputs, then outputs: what StepRecord counts
   std::vector<std::string> warnings;      // about how the run was asked for
   std::string replay;                     // the command that repeats it
+  std::string source_folder;              // where sources named without a folder are looked for; empty: nowhere else
   std::string error;                      // bad input: nothing else is set but the subject
   int suppressed = 0;                     // findings that --ignore, --select or the baseline took away
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <utility>
 
 #include "harness/format.h"
@@ -132,6 +133,7 @@ std::vector<Subject> payload_subjects(const std::string& path, const CommandLine
     mosaic::KernelModule kernel = mosaic::open_kernel(calls[i], options);
     std::string name = calls.size() == 1 ? path : path + "#" + std::to_string(i) + " " + kernel.name;
     subjects.push_back(subject_of(std::move(kernel), std::move(name)));
+    subjects.back().source_folder = std::filesystem::absolute(path).parent_path().string();
   }
   return subjects;
 }

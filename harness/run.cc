@@ -9,6 +9,7 @@
 #include "harness/array_reader.h"
 #include "harness/fit.h"
 #include "harness/format.h"
+#include "harness/log.h"
 #include "sim/io/array_file.h"
 #include "sim/io/npy.h"
 #include "sim/types/error.h"
@@ -174,6 +175,7 @@ bool is_runnable(const KernelSpec& spec, const RunOptions& options, Outcome& out
 
 void launch_subject(const Subject& subject, const Launchable& launched, const LaunchOptions& options,
                     RunResult& result) {
+  const LogPart part(subject.name, "run");
   LaunchResult run = launch(launched.spec, launched.body, launched.args, options);
   result.outcome.report = std::move(run.report);
   result.outcome.steps = std::move(run.steps);
@@ -193,8 +195,14 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   RunResult result;
   Outcome& o = result.outcome;
   o.subject = subject.name;
+  o.source_folder = subject.source_folder;
   o.headline = subject.headline;
-  result.operands = make_operands(subject, options, o.warnings);
+  log_line(LogLevel::info, "run " + subject.name + ", schedule " + to_string(options.launch.sync.schedule) + ", seed " +
+                               std::to_string(options.seed));
+  {
+    const LogPart part(subject.name, "operands");
+    result.operands = make_operands(subject, options, o.warnings);
+  }
   LaunchOptions launch_options = options.launch;
   launch_options.devices = subject.devices;
   launch_options.mesh = subject.mesh;
@@ -213,9 +221,12 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   o.report.seed = options.seed;
   for (const Window& w : subject.spec.in) o.window_names.push_back(w.name);
   for (const Window& w : subject.spec.out) o.window_names.push_back(w.name);
-  if (o.ran && o.report.incomplete.empty())
+  if (o.ran && o.report.incomplete.empty()) {
+    const LogPart part(subject.name, "compare");
     Judge(subject, options, *launched, result.operands).judge(result.devices, o);
+  }
   if (options.analyse_fit) {
+    const LogPart part(subject.name, "fit");
     const FitRequest request{.target = launch_options.target,
                              .vmem_limit_bytes = options.vmem_limit_bytes,
                              .share_hbm = options.share_hbm,

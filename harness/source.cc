@@ -1,9 +1,11 @@
 #include "harness/source.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <vector>
 
 namespace tilecheck {
@@ -11,25 +13,44 @@ namespace {
 
 constexpr uintmax_t kMaxSourceBytes = 8u << 20;
 
-const std::vector<std::string>& lines_of(const std::string& file) {
-  static auto& files = *new std::map<std::string, std::vector<std::string>>;
-  const auto [it, is_new] = files.try_emplace(file);
-  if (!is_new) return it->second;
+struct Sources {
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::string>> files;  // lines, by path; none: not readable
+};
+
+Sources& sources() {
+  static auto& s = *new Sources;
+  return s;
+}
+
+bool is_readable(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > kMaxSourceBytes)
-    return it->second;
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);) it->second.push_back(std::move(line));
-  return it->second;
+  return std::filesystem::is_regular_file(path, error) && std::filesystem::file_size(path, error) <= kMaxSourceBytes;
+}
+
+// Where `file` is: itself if nowhere else.
+std::string found(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  if (file.is_relative() && !folder.empty() && !is_readable(file))
+    for (const auto& path : {folder / file, folder.parent_path() / file})
+      if (is_readable(path)) return path.string();
+  return file.string();
 }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 }  // namespace
 
-std::optional<std::string> source_line(const std::string& file, uint32_t line) {
+std::optional<std::string> source_line(const std::string& file, uint32_t line, const std::string& folder) {
   if (file.empty() || line == 0) return std::nullopt;
-  const auto& lines = lines_of(file);
+  const std::string path = found(file, folder);
+  Sources& all = sources();
+  const std::lock_guard lock(all.mutex);
+  const auto [it, is_new] = all.files.try_emplace(path);
+  std::vector<std::string>& lines = it->second;
+  if (is_new && is_readable(path)) {
+    std::ifstream stream(path);
+    for (std::string text; std::getline(stream, text);) lines.push_back(std::move(text));
+  }
   if (line > lines.size()) return std::nullopt;
   return lines[line - 1];
 }
@@ -47,6 +68,9 @@ Extent expression_at(std::string_view line, uint32_t column) {
   const size_t first = std::min(line.find_first_not_of(" \t"), line.size());
   size_t begin = column == 0 ? first : column - 1;
   if (begin >= line.size()) return {first, std::max(first + 1, line.size())};
+  // GCC places a call at its opening bracket: go back to where the name begins.
+  if (line[begin] == '(')
+    while (begin > 0 && (is_word(line[begin - 1]) || line[begin - 1] == '.' || line[begin - 1] == ':')) --begin;
   // Words joined by dots, arrows and colons, with whatever balanced brackets follow them.
   size_t end = begin;
   int depth = 0;

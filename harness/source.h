@@ -8,9 +8,10 @@
 
 namespace tilecheck {
 
-// Line `line` (from 1) of `file`; none if it is not a readable regular file of a few megabytes or has no such line.
-// Files are kept once read. Not thread-safe.
-std::optional<std::string> source_line(const std::string& file, uint32_t line);
+// Line `line` (from 1) of `file`; none if it is not a readable regular file of a few megabytes or has no such line. A
+// name without a root is looked for from the working directory, then in `folder` and in the folder around that, unless
+// empty. Files are kept once read. Thread-safe.
+std::optional<std::string> source_line(const std::string& file, uint32_t line, const std::string& folder = "");
 
 // `file` as it is shown: relative to the working directory when it lies below it.
 std::string shown_file(std::string_view file);

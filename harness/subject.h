@@ -53,6 +53,7 @@ struct Subject {
   Dims mesh;
   int cores = 1;
   bool is_payload = false;
+  std::string source_folder;  // of a payload: its own; Python sources may lie there
 
   KernelSpec spec;  // grid extents of a payload may be fit::kDynamicGrid here
   // operands: one entry per device, in the order of `operands`.

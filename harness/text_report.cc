@@ -83,7 +83,7 @@ std::string diagnostics(const Outcome& o, const WriterOptions& options, bool com
   std::string out;
   for (const Finding& f : o.report.findings) {
     if (options.quiet && f.severity < options.threshold) continue;
-    out += diagnostic_text(f, f.severity == Severity::note ? "" : o.replay, paint);
+    out += diagnostic_text(f, f.severity == Severity::note ? "" : o.replay, o.source_folder, paint);
     if (!compact_form) out += "\n";
   }
   for (const std::string& what : o.report.incomplete)

@@ -154,7 +154,7 @@ std::span<const NamedAttr> ModuleBuilder::entries(const std::vector<AttrEntry>& 
 
 void ModuleBuilder::at(std::string_view file, int line, int column, std::string_view function) {
   const auto file_loc = static_cast<LocId>(module_.locs.size());
-  module_.locs.push_back({LocNode::Kind::file, module_.copy(file), line, column, kNoLoc, kNoLoc});
+  module_.locs.push_back({LocNode::Kind::file, module_.copy(file), line, std::max(column, 1) - 1, kNoLoc, kNoLoc});
   module_.locs.push_back({LocNode::Kind::name, module_.copy(function), 0, 0, file_loc, kNoLoc});
   loc_ = file_loc + 1;
 }

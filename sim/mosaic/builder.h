@@ -85,7 +85,7 @@ class ModuleBuilder {
   void function(std::string_view name, const std::vector<const Type*>& inputs, const std::vector<const Type*>& results,
                 const std::vector<AttrEntry>& attrs, const BuildYield& body);
 
-  // Operations made from now on are at this line of a file.
+  // Operations made from now on are at this line and column (both from 1) of a file.
   void at(std::string_view file, int line, int column = 1, std::string_view function = "kernel");
 
   Module& module() { return module_; }

@@ -139,8 +139,8 @@ struct Frame {
 // As stored: a tree by index, kept undecoded in cases nobody asks about.
 struct LocNode {
   enum class Kind : uint8_t { unknown, file, name, callsite, fused } kind = Kind::unknown;
-  std::string_view text;  // file: its name. name: the name
-  int line = 0, column = 0;
+  std::string_view text;                  // file: its name. name: the name
+  int line = 0, column = 0;               // the column as JAX has it: from 0
   LocId child = kNoLoc, caller = kNoLoc;  // callsite: callee and caller. name, fused: the (first) child
 };
 

@@ -41,8 +41,9 @@ std::vector<Frame> frames(const Module& module, LocId loc) {
       case LocNode::Kind::unknown:
         break;
       case LocNode::Kind::file: {
-        // JAX names the innermost frame twice (as the primitive's own name and as the call's): keep one.
-        const Frame frame{node.text, item.function, node.line, node.column};
+        // JAX names the innermost frame twice (as the primitive's own name and as the call's): keep one. Python counts
+        // columns from 0.
+        const Frame frame{node.text, item.function, node.line, node.line > 0 ? node.column + 1 : 0};
         const bool again = !out.empty() && out.back().file == frame.file && out.back().line == frame.line &&
                            out.back().column == frame.column;
         if (!again) out.push_back(frame);

@@ -4,7 +4,7 @@
   run.py TILECHECK [--update] [CASE...]
 
 Times, thread counts, the repository's own place and its line numbers are made the same before comparing. stdout and stderr are
-one text, exit codes stand after it. Commands run in a temporary folder with the case's other files in it.
+one text, exit codes stand after it. Commands run in a temporary folder with the case's other files in it, beside `fixtures`.
 """
 import difflib
 import os
@@ -44,6 +44,7 @@ def run_case(tilecheck, case):
     try:
         # A compiler may have been given relative paths; then they are relative to a folder in the repository.
         os.symlink(os.path.join(REPOSITORY, "kernels"), os.path.join(top, "kernels"))
+        os.symlink(os.path.join(REPOSITORY, "tests", "fixtures"), os.path.join(top, "fixtures"))
         os.mkdir(folder)
         for name in os.listdir(case):
             if name not in ("cmd", "expected"):

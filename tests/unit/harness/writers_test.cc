@@ -51,7 +51,7 @@ std::string source_file() {
 
 TEST(Diagnostic, ShowsSourceLinesWithLabels) {
   const Outcome o = racing(source_file());
-  const std::string text = diagnostic_text(o.report.findings[0], o.replay, Paint(false));
+  const std::string text = diagnostic_text(o.report.findings[0], o.replay, "", Paint(false));
   EXPECT_THAT(text, HasSubstr("error[race]: step (0,3) reads kv_buf[1]"));
   EXPECT_THAT(text, HasSubstr("1 |   copy(k_hbm.at[i+1], kv).start()\n"
                               "  |   -----------------------------"));
@@ -64,7 +64,7 @@ TEST(Diagnostic, ShowsSourceLinesWithLabels) {
 
 TEST(Diagnostic, WithoutTheSourceTheLabelsRemain) {
   const Outcome o = racing("absent/paged.py");
-  const std::string text = diagnostic_text(o.report.findings[0], "", Paint(false));
+  const std::string text = diagnostic_text(o.report.findings[0], "", "", Paint(false));
   EXPECT_THAT(text, HasSubstr("--> absent/paged.py:3:9"));
   EXPECT_THAT(text, HasSubstr("line 1: DMA #7 writes VMEM kv_buf[1]"));
 }
@@ -72,7 +72,7 @@ TEST(Diagnostic, WithoutTheSourceTheLabelsRemain) {
 TEST(Diagnostic, ControlCharactersDoNotReachTheTerminal) {
   Finding f = Finding::make(Kind::race, "evil \x1b[31m name \x07 \xc2\x9b", Loc(intern("a\x1b.py"), 1, 1));
   f.buffer = "\x1b";
-  for (const std::string& text : {diagnostic_text(f, "", Paint(false)), diagnostic_line(f)}) {
+  for (const std::string& text : {diagnostic_text(f, "", "", Paint(false)), diagnostic_line(f)}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find('\x07'), std::string::npos);
     EXPECT_EQ(text.find('\x9b'), std::string::npos);
@@ -84,9 +84,14 @@ TEST(Source, Expressions) {
     const char* line;
     uint32_t column;
     const char* is;
-  } cases[] = {{"x = a.b[c](d, e) + f", 5, "a.b[c](d, e)"}, {"f(a, b)", 3, "a"},
-               {"  core.load(x);", 0, "core.load(x)"},      {"p->q(r)", 1, "p->q(r)"},
-               {"std::max(a)", 1, "std::max(a)"},           {"ab", 9, "ab"}};
+  } cases[] = {{"x = a.b[c](d, e) + f", 5, "a.b[c](d, e)"},
+               {"f(a, b)", 3, "a"},
+               {"  core.load(x);", 0, "core.load(x)"},
+               {"p->q(r)", 1, "p->q(r)"},
+               {"std::max(a)", 1, "std::max(a)"},
+               {"x = core.load(y);", 14, "core.load(y)"},
+               {"(a)", 1, "(a)"},
+               {"ab", 9, "ab"}};
   for (const auto& c : cases) {
     const Extent e = expression_at(c.line, c.column);
     EXPECT_EQ(std::string(c.line).substr(e.begin, e.end - e.begin), c.is);

@@ -234,13 +234,13 @@ TEST(Locations, FindTheUsersFrame) {
   const std::vector<Frame> all = frames(module, 6);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].line, 99);
-  EXPECT_EQ(to_string(user_frame(module, 6)), "user.py:7:3 (kernel)");
+  EXPECT_EQ(to_string(user_frame(module, 6)), "user.py:7:4 (kernel)");
   EXPECT_EQ(primitive_name(module, 6), "add");
   EXPECT_TRUE(frames(module, 8).empty());
   EXPECT_EQ(to_string(user_frame(module, 8)), "unknown source");
   EXPECT_TRUE(frames(module, kNoLoc).empty());
   EXPECT_EQ(primitive_name(module, 7), "loop");
-  EXPECT_EQ(user_loc(module, 6), Loc(intern("user.py"), 7, 3, intern("kernel")));
+  EXPECT_EQ(user_loc(module, 6), Loc(intern("user.py"), 7, 4, intern("kernel")));
 }
 
 }  // namespace
