@@ -378,6 +378,13 @@ class BodyRules {
     const TileType& tile = type(op.in[0]);
     const int rank = tile.shape.rank();
     const std::string what = "rotation of " + type_text(tile);
+    const int axis = op.axes.empty() ? 0 : static_cast<int>(op.axes[0]);
+    const int64_t unit = axis == rank - 1 ? target_.lanes() : axis == rank - 2 ? target_.sublanes() : 1;
+    if (op.in.size() > 1 && !facts_.constant(op.in[1]) && tile.shape[axis] % unit != 0)
+      add(Kind::operation_unsupported, op,
+          what + " by an amount known at run time only: dimension " + std::to_string(axis) + " is no multiple of " +
+              std::to_string(unit),
+          "pad it, or rotate by a constant");
     if (op.in.size() > 1 && !options_.lowered_by_jax)
       if (const std::optional<int64_t> amount = facts_.constant(op.in[1]); amount && *amount < 0)
         add(Kind::operation_unsupported, op,

@@ -41,6 +41,15 @@ bool is_transcendental(Fn fn) {
   }
 }
 
+// The scalar core computes on i1, i32 and f32; narrower scalars can be loaded, stored and converted only (libtpu
+// 0.0.42.1 says so for v4 to v7x).
+std::optional<Refusal> refuse_scalar(const std::string& what, DType dtype) {
+  if (bits(dtype) >= 32 || dtype == DType::b1) return std::nullopt;
+  const bool is_float = is_floating(dtype);
+  return dtype_refusal(what + ": the scalar core computes on " + (is_float ? "f32" : "i1 and i32") + " only",
+                       is_float ? "convert to f32 first, or compute on a vector" : "convert to int32 first");
+}
+
 // Vector arithmetic on integers narrower than 32 bits, and on 8-bit floats.
 std::optional<Refusal> refuse_elementwise(const Op& op, const Body& body, const Target& target) {
   const TileType& type = type_of(body, op.out[0]);
@@ -51,7 +60,7 @@ std::optional<Refusal> refuse_elementwise(const Op& op, const Body& body, const 
       return operation_refusal(
           what + ": the scalar core has no such function on " + std::string(tilecheck::name(type.dtype)),
           "compute it in f32, or on a vector");
-    return std::nullopt;
+    return op.fn == Fn::copy ? std::nullopt : refuse_scalar(what, type.dtype);
   }
   const bool is_identity = op.in.size() == 2 && op.in[0] == op.in[1] && (op.fn == Fn::min || op.fn == Fn::max);
   if (op.fn == Fn::copy || is_identity || type.dtype == DType::b1) return std::nullopt;
@@ -94,8 +103,8 @@ std::optional<Refusal> refuse_elementwise(const Op& op, const Body& body, const 
 
 std::optional<Refusal> refuse_compare(const Op& op, const Body& body, const Target& target) {
   const TileType& type = type_of(body, op.in[0]);
-  if (!is_vector(type)) return std::nullopt;
   const std::string what = "comparison of " + type_text(type);
+  if (!is_vector(type)) return refuse_scalar(what, type.dtype);
   const int width = bits(type.dtype);
   const std::string help = "convert to int32 (or f32) first";
   if (is_fp8(type.dtype))
@@ -152,6 +161,10 @@ std::optional<Refusal> refuse_type(const Op& op, const Body& body, const Target&
       return refuse_elementwise(op, body, target);
     case OpKind::compare:
       return refuse_compare(op, body, target);
+    case OpKind::select: {
+      const TileType& type = type_of(body, op.out[0]);
+      return is_vector(type) ? std::nullopt : refuse_scalar("select of " + type_text(type), type.dtype);
+    }
     case OpKind::reduce:
     case OpKind::reduce_index:
       return refuse_reduce(op, body, options);
@@ -273,6 +286,9 @@ std::optional<Refusal> refuse_reshape(const TileType& from, const TileType& to, 
   if (m0 > m1 && merges(b, a))
     return generation >= 5 ? std::nullopt
                            : std::optional(refuse(" (splitting the last dimension, on " + target.name + ")"));
+  // The last two dimensions changing places, whatever is in front.
+  if (a.rank() >= 2 && b.rank() >= 2 && a[a.rank() - 2] == m1 && b[b.rank() - 2] == m0 && generation >= 5)
+    return std::nullopt;
   return refuse("");
 }
 

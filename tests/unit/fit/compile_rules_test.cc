@@ -242,6 +242,21 @@ std::function<void(BodyMaker&)> product(DType lhs, DType rhs, DType result) {
 std::function<void(BodyMaker&)> reshaped(DType dtype, const Shape& from, const Shape& to) {
   return [=](BodyMaker& m) { m.shaped(OpKind::reshape, m.load(m.ref(dtype, from)), to); };
 }
+// Two elements of an array in SMEM.
+std::function<void(BodyMaker&)> scalars(DType dtype, Fn fn, OpKind kind = OpKind::elementwise) {
+  return [=](BodyMaker& m) {
+    const RefId x = m.ref(dtype, {8}, Space::smem, RefRoot::prefetch);
+    const ValueId a = m.load(x, {Offset{}}, {}), b = m.load(x, {Offset{kNone, 1}}, {});
+    m.binary(fn, a, b, kind);
+  };
+}
+std::function<void(BodyMaker&)> rotated(const Shape& shape, int axis, bool by_constant) {
+  return [=](BodyMaker& m) {
+    const ValueId x = m.load(m.ref(DType::f32, shape)), amount = by_constant ? m.scalar(3) : m.from_smem();
+    m.shaped(OpKind::rotate, x, shape, {axis});
+    m.block().back().in.push_back(amount);
+  };
+}
 // Copies 32 rows at `start` out of an array of `rows` x 512 in HBM.
 std::function<void(BodyMaker&)> copied(DType dtype, const std::function<std::vector<Offset>(BodyMaker&)>& start,
                                        const Shape& part = {32, 128}) {
@@ -325,6 +340,18 @@ TEST(CompileBodyRulesTest, AcceptsAndRefusesAsTheCompilerDoes) {
       {"split", reshaped(f32, {8, 128}, {8, 4, 32}), "v5e v6e v7x", "operation-unsupported"},
       {"odd", reshaped(f32, {8, 15}, {5, 24}), "", "operation-unsupported"},
       {"rows across", reshaped(f32, {8, 64}, {4, 128}), "", "operation-unsupported"},
+      {"last two change places", reshaped(f32, {4, 9, 63}, {2, 2, 63, 9}), "v5e v6e v7x", "operation-unsupported"},
+      {"last two change places, int8", reshaped(i8, {16, 64}, {64, 16}), "v5e v6e v7x", "operation-unsupported"},
+      {"int8 scalars", scalars(i8, Fn::add), "", "dtype-unsupported"},
+      {"int16 scalars compared", scalars(i16, Fn::lt, OpKind::compare), "", "dtype-unsupported"},
+      {"bf16 scalars", scalars(bf16, Fn::mul), "", "dtype-unsupported"},
+      {"u32 scalars", scalars(u32, Fn::add), kAll, ""},
+      {"f32 scalars", scalars(f32, Fn::mul), kAll, ""},
+      {"rotation of 64 lanes", rotated({8, 64}, 1, true), kAll, ""},
+      {"rotation of 64 lanes, unknown amount", rotated({8, 64}, 1, false), "", "operation-unsupported"},
+      {"rotation of 12 rows, unknown amount", rotated({12, 128}, 0, false), "", "operation-unsupported"},
+      {"rotation of 8 rows, unknown amount", rotated({8, 200}, 0, false), kAll, ""},
+      {"rotation in front, unknown amount", rotated({3, 8, 64}, 0, false), kAll, ""},
       {"line to column, f32", reshaped(f32, {128}, {128, 1}), kAll, ""},
       {"line to column, bf16", reshaped(bf16, {256}, {256, 1}), "v6e v7x", "operation-unsupported"},
       {"column to line", reshaped(f32, {256, 1}, {256}), "v5e v6e v7x", "operation-unsupported"},
