@@ -103,7 +103,9 @@ Ref Ref::reshaped(const Shape& to) const {
     out.base.push_back(extent);
     out.box.rank = out.base.rank();
   };
-  const int row = pack < -1 ? row_dimension(*this) : -1;
+  // Narrow rows may regroup while each group holds whole rows of the buffer.
+  if (pack < -1 && (to.rank() < 2 || to.back() != from.back() || to[to.rank() - 2] % -pack != 0))
+    fail(*this, "a reshape of packed rows");
   int next_base = 0;
   int i = 0, j = 0;
   while (i < from.rank() || j < to.rank()) {
@@ -135,7 +137,6 @@ Ref Ref::reshaped(const Shape& to) const {
       int64_t outer_lo = 0;
       int64_t product = 1;
       for (int d = first; d <= last; ++d) {
-        if (d == row) fail(*this, "a reshape of packed rows");
         const bool full = box[d].lo == 0 && box[d].step == 1 && box[d].n == base[d];
         // The group's outermost dimension may be a contiguous part when it stays outermost.
         if (!full && !(d == first && box[d].step == 1))

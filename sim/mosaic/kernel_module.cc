@@ -257,8 +257,8 @@ class Opener {
   void check_signature() const {
     for (int i = 0; i < k_.dynamic_bounds; ++i) {
       const ArrayType& type = k_.call.operands[static_cast<size_t>(i)];
-      if (!type.shape.empty() || type.dtype != DType::i32)
-        fail("grid bound " + std::to_string(i) + " as i32[], found " + to_string(type));
+      if (element_count(type.shape) != 1 || type.dtype != DType::i32)
+        fail("grid bound " + std::to_string(i) + " as one i32, found " + to_string(type));
     }
     for (int i = 0; i < k_.prefetch_count; ++i)
       whole("prefetch" + std::to_string(i), k_.prefetch_array(i), k_.arg_type(k_.prefetch_arg(i)));

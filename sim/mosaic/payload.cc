@@ -188,6 +188,7 @@ HostArray Payload::declared_result(int i, const HostArray& result) const {
 HostArray retyped(const HostArray& array, DType to) {
   const DType from = array.dtype();
   if (from == to) return array;
+  if (is_semaphore(from) || is_semaphore(to)) return array.convert(to);  // counts: integers outside of kernels
   const bool same_bytes = storage_bytes(from) == storage_bytes(to) && bits(from) == bits(to) && bits(from) >= 8;
   if (same_bytes)
     return HostArray::view(to, array.shape(), const_cast<std::byte*>(array.data()), std::make_shared<HostArray>(array));

@@ -86,6 +86,12 @@ TEST_F(RefTest, BitcastsPackRows) {
   EXPECT_EQ(words({ds(2, 3)}).bitcast(DType::bf16).box[0], (Range{4, 6, 1}));
   EXPECT_EQ(words.bitcast(DType::bf16).shape(), Shape({16, 128}));
   EXPECT_THROW(Ref::whole(bf16)({ds(1, 4)}).bitcast(DType::i32), InputError);
+  // Narrow rows regroup while each group holds whole rows of the buffer.
+  Buffer ints("ints", Space::vmem, DType::i32, DType::i32, {32, 256}, 0, 0);
+  const Ref halves = Ref::whole(ints)({ds(0, 16)}).bitcast(DType::i16).reshaped({2, 16, 256});
+  EXPECT_EQ(halves({ds(1, 1)}).reshaped({16, 256}).bitcast(DType::i32).buffer_box()[0], (Range{8, 8, 1}));
+  EXPECT_THROW(Ref::whole(ints).bitcast(DType::i16).reshaped({64, 2, 128}), InputError);
+  EXPECT_THROW(Ref::whole(ints).bitcast(DType::i8).reshaped({64, 2, 256}), InputError);
   const Ref bytes = Ref::whole(bf16).bitcast(DType::i8);
   EXPECT_EQ(bytes.shape(), Shape({32, 128}));
   EXPECT_EQ(bytes({ds(3, 2)}).buffer_box()[0], (Range{1, 2, 1}));

@@ -85,7 +85,7 @@ TEST(KernelModule, RefusesCallsThatDoNotFit) {
        {Case{[](KernelCall& k) { k.call.operands.pop_back(); },
              "3 inputs and results in all, found 3 operands and 1 results"},
         Case{[](KernelCall& k) { k.call.results.push_back(kArray); }, "found 4 operands and 2 results"},
-        Case{[](KernelCall& k) { k.call.operands[0].dtype = DType::f32; }, "grid bound 0 as i32[]"},
+        Case{[](KernelCall& k) { k.call.operands[0].dtype = DType::f32; }, "grid bound 0 as one i32"},
         Case{[](KernelCall& k) { k.call.operands[1].shape = {6}; }, "prefetch0, i32[6], of the argument's type"},
         Case{[](KernelCall& k) { k.call.operands[2].dtype = DType::bf16; },
              "in0, bf16[64,128], of the block's rank and type"},
