@@ -1,10 +1,13 @@
 """Runs JAX's own TPU-only Pallas tests on this CPU, each kernel through Tilecheck, and counts them by cause.
 
   git clone --branch jax-v0.10.2 --depth 1 URL_OF_JAX checkout        (the version that is installed)
-  python tests/conformance/jax_tests.py checkout [--only FILE,...] [-k EXPRESSION] [--jobs N] [--out results.json]
+  python tests/conformance/jax_tests.py checkout [--only FILE,...] [-k EXPRESSION] [--every N] [--out results.json]
 
 The Python must have jax, pytest, absl-py, hypothesis and tilecheck (or PYTHONPATH and TILECHECK_LIBRARY set). One process
-per file, with bounded memory and time; when one dies, the test that killed it is counted and the rest go on."""
+per file, with bounded memory and time; when one dies, the test that killed it is counted and the rest go on.
+
+refused: the test expects an error of the TPU compiler, and Tilecheck has a finding, in other words. rounding: a result is
+off by a few roundings, more than the test allows: XLA's own sum, which it compares with, adds in another order."""
 
 import argparse
 import collections
@@ -42,15 +45,18 @@ def run_file(name, options):
     """All results of one test file, restarting after a test that killed the process or hung."""
     test = options.checkout / "tests/pallas" / f"{name}.py"
     with tempfile.TemporaryDirectory() as scratch:
-        results = pathlib.Path(scratch) / "results"
+        results, done_list = pathlib.Path(scratch) / "results", pathlib.Path(scratch) / "done"
         done = {}
         for _ in range(options.restarts):
+            done_list.write_text("\n".join(done))
             environment = os.environ | {
                 "JAX_PLATFORMS": "cpu",
                 "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES.get(name, 1)}",
                 "TILECHECK_JAX_CHECKOUT": str(options.checkout),
                 "TILECHECK_RESULTS": str(results),
-                "TILECHECK_DONE": "\n".join(done),
+                "TILECHECK_DONE": str(done_list),
+                "TILECHECK_EVERY": str(options.every),
+                "TILECHECK_TEST_SECONDS": str(options.test_seconds),
                 "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
                 "PYTHONDONTWRITEBYTECODE": "1",
             }
@@ -75,7 +81,8 @@ def run_file(name, options):
             if ended in ("exit 0", "exit 1", "exit 5"):
                 break
             if started is not None:
-                done[started] = {"test": started, "outcome": "failed", "cause": f"process ended: {ended}"}
+                cause = f"over {options.test_seconds} s" if ended == "exit 3" else f"process ended: {ended}"
+                done[started] = {"test": started, "outcome": "failed", "cause": cause}
             elif len(done) == before:
                 done[name] = {"test": name, "outcome": "failed", "cause": f"{ended}: {output.strip().splitlines()[-1:]}"}
                 break
@@ -92,8 +99,10 @@ def main():
     parser.add_argument("checkout", type=pathlib.Path)
     parser.add_argument("--only", help="files, separated by commas")
     parser.add_argument("-k", dest="expression", default="", help="as pytest's -k")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=1, help="files at a time")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of cases that differ in numbers alone, each N-th")
     parser.add_argument("--memory-gib", type=int, default=16, help="address space of each process")
+    parser.add_argument("--test-seconds", type=int, default=120, help="for one test")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for one process")
     parser.add_argument("--restarts", type=int, default=50, help="processes at most for one file")
     parser.add_argument("--out", type=pathlib.Path, help="all results as JSON")
@@ -110,7 +119,7 @@ def main():
             print(f"{name}: {', '.join(f'{n} {o}' for o, n in sorted(counts.items()))}", flush=True)
     entries = [e for results in everything.values() for e in results]
     counts = collections.Counter(e["outcome"] for e in entries)
-    for outcome in ("failed", "incomplete", "skipped"):
+    for outcome in ("failed", "incomplete", "refused", "rounding", "skipped"):
         groups = collections.defaultdict(list)
         for entry in entries:
             if entry["outcome"] == outcome:
@@ -119,9 +128,11 @@ def main():
             print(f"\n{outcome}:")
         for cause, tests in sorted(groups.items(), key=lambda g: -len(g[1])):
             print(f"{len(tests):6} {cause}\n       {tests[0].rpartition('/')[2]}")
-    ran = counts["passed"] + counts["failed"] + counts["incomplete"]
-    print(f"\n{counts['passed']} passed, {counts['failed']} failed, {counts['incomplete']} incomplete of {ran} run; {counts['skipped']} skipped"
-          + (f"; {100 * counts['passed'] / ran:.1f} % pass" if ran else ""))
+    good = counts["passed"] + counts["refused"] + counts["rounding"]
+    ran = good + counts["failed"] + counts["incomplete"]
+    print(f"\n{good} of {ran} pass" + (f" ({100 * good / ran:.1f} %)" if ran else "")
+          + f", of these {counts['refused']} refused in other words and {counts['rounding']} equal but for rounding; "
+          + f"{counts['failed']} failed, {counts['incomplete']} incomplete; {counts['skipped']} skipped")
     if options.out:
         options.out.write_text(json.dumps(everything, indent=1))
     return 0 if ran and not counts["failed"] else 1

@@ -122,6 +122,15 @@ char* tilecheck_analyse(const char* text) {
   });
 }
 
+// The same, and whether what was found then stops a program that is compiled with these options: `status`.
+char* tilecheck_compile(const char* text) {
+  return guarded([&] {
+    Request request;
+    parse(text, request);
+    return reply(judge_compiled(request.signature), nullptr);
+  });
+}
+
 int tilecheck_mark() { return report_log().mark(); }
 
 // Whether parse_options takes this.

@@ -119,4 +119,15 @@ CallStatus run_call(const CallSignature& signature, const std::vector<DeviceArra
   }
 }
 
+CallStatus judge_compiled(const CallSignature& signature) {
+  const std::shared_ptr<const Kernel> kernel = kernel_cache().find(signature);
+  Outcome outcome = kernel->analysis;
+  drop_unchecked(kernel->options, outcome.report.findings);
+  outcome.suppressed += suppressions().apply(outcome.report.findings);
+  if (outcome.verdict(kernel->options.threshold) != Verdict::findings) return {};
+  CallStatus status = judge(*kernel, outcome);
+  if (status.code != CallStatus::Code::ok) report_log().add(kernel->number, outcome);
+  return status;
+}
+
 }  // namespace tilecheck::python

@@ -20,4 +20,8 @@ Suppressions& suppressions();
 CallStatus run_call(const CallSignature& signature, const std::vector<DeviceArrays>& devices,
                     Outcome* outcome = nullptr);
 
+// What the findings that need no run (fit and compile-time rules) come to. Logs them if they stop the program.
+// InputError and Incomplete as the payload reader throws them.
+CallStatus judge_compiled(const CallSignature& signature);
+
 }  // namespace tilecheck::python

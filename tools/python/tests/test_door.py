@@ -162,3 +162,54 @@ def test_suppression_by_comment():
 
     _, report = tilecheck.check(call, jnp.ones((8, 128)))
     assert report.kinds() == {}
+
+
+def test_the_chip_answers_for_itself():
+    cpu = jax.devices()[0]
+    with tilecheck.jax.enable(target="v5p"):
+        assert (cpu.device_kind, cpu.num_cores) == ("TPU v5", 2)
+        with tilecheck.jax.enable(target="v6e"):
+            assert (cpu.device_kind, cpu.num_cores) == ("TPU v6 lite", 1)
+        assert cpu.num_cores == 2
+    assert not hasattr(cpu, "num_cores")
+
+
+def test_what_no_compiler_takes_is_raised_when_jax_compiles():
+    def scale(dtype):
+        def kernel(x_ref, o_ref):
+            o_ref[0] = x_ref[0] + x_ref[1]
+
+        smem = pl.BlockSpec(memory_space=pltpu.SMEM)
+        return jax.jit(pl.pallas_call(kernel, in_specs=[smem], out_specs=smem, out_shape=jax.ShapeDtypeStruct((1,), dtype)))
+
+    with tilecheck.jax.enable():
+        scale(jnp.int32).lower(jax.ShapeDtypeStruct((2,), jnp.int32))
+        with pytest.raises(jax.errors.JaxRuntimeError, match=r"(?s)dtype-unsupported.*test_door\.py") as raised:
+            scale(jnp.int8).lower(jax.ShapeDtypeStruct((2,), jnp.int8))
+        assert isinstance(raised.value, tilecheck.FindingError)
+    with tilecheck.jax.enable(checks="memory,race"):
+        np.testing.assert_array_equal(scale(jnp.int8)(jnp.asarray([3, 4], jnp.int8)), [7])
+
+
+def test_semaphores_go_from_one_call_to_the_next():
+    """A copy that one kernel starts and the next one waits for."""
+    anywhere, semaphore = pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SEMAPHORE)
+    array = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+
+    def start(x_ref, y_ref, done):
+        pltpu.make_async_copy(x_ref, y_ref, done).start()
+
+    def wait(x_ref, y_ref, done, _):
+        pltpu.make_async_copy(x_ref, y_ref, done).wait()
+
+    def program(x):
+        y, done = pl.pallas_call(start, in_specs=[anywhere], out_specs=[anywhere, semaphore],
+                                 out_shape=[array, pltpu.SemaphoreType.DMA])(x)
+        return pl.pallas_call(wait, in_specs=[anywhere, anywhere, semaphore], out_specs=anywhere, out_shape=array,
+                              input_output_aliases={1: 0})(x, y, done)
+
+    x = jnp.arange(8 * 128.0).reshape(8, 128)
+    y, report = tilecheck.check(jax.jit(program), x)
+    report.assert_clean()
+    assert len(report.kernels) == 2
+    np.testing.assert_array_equal(y, x)

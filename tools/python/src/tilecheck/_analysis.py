@@ -1,6 +1,7 @@
 """Checking, sizing and sweeping kernels of JAX functions, and running bare payloads."""
 
 import ctypes
+import dataclasses
 import itertools
 import json
 
@@ -38,17 +39,8 @@ class _Collector:
             results = _lowering.lower_as_tpu(ctx, *in_nodes, **params)
         op = _lowering.find_custom_call(ir.InsertionPoint.current.block)
         call = _lowering.describe(ctx, op)
-        self.calls.append({
-            "config": call.config, "name": call.name, "aliases": call.aliases, "mesh": call.mesh,
-            "operands": [_array_type(o.type) for o in op.operands], "results": [_array_type(r.type) for r in op.results]})
+        self.calls.append(dataclasses.asdict(call))
         return results
-
-
-def _array_type(mlir_type):
-    tensor = ir.RankedTensorType(mlir_type)
-    name = str(tensor.element_type)
-    name = "u" + name[2:] if name.startswith("ui") else name
-    return {"dtype": name, "shape": list(tensor.shape)}
 
 
 def fit(fn, *args, **options):

@@ -1,5 +1,6 @@
 """pallas_calls handed to Tilecheck: JAX's TPU lowering, retargeted to an XLA FFI handler on the CPU."""
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -32,13 +33,21 @@ def translate(error):
     return kinds[match[1]](match[2])
 
 
+class CompileError(_report.FindingError, jax.errors.JaxRuntimeError):
+    """A kernel that no TPU compiler would take. Raised when JAX compiles the program, not when it runs."""
+
+    def __init__(self, message):
+        _report.FindingError.__init__(self, message)
+        jax.errors.JaxRuntimeError.__init__(self, message)
+
+
 class Executor:
     """Lowers pallas_calls while it is the one of _lowering.set_lowered_by. Equal ones share what JAX compiled."""
 
     def __init__(self, given: dict, take_over_interpret: bool = False):
         options = _options.resolve(given)
         self.target = options["target"]
-        self.options = json.dumps(options, sort_keys=True)
+        self.options = json.dumps(options, sort_keys=True, separators=(",", ":"))  # as the native side writes it
         self.take_over_interpret = take_over_interpret
         _lowering.device_kind(self.target)
         reply = _native.call("check_options", self.options.encode())
@@ -61,7 +70,9 @@ class Executor:
         with _lowering.as_target(self.target):
             results = _lowering.lower_as_tpu(ctx, *in_nodes, **params)
         old = _lowering.find_custom_call(ir.InsertionPoint.current.block)
-        new = _retarget(_lowering.describe(ctx, old), old, self.options)
+        call = _lowering.describe(ctx, old)
+        self._refuse(call)
+        new = _retarget(call, old, self.options)
         renamed = {}
         for before, after in zip(old.results, new.results):
             before.replace_all_uses_with(after)
@@ -72,6 +83,12 @@ class Executor:
         ]
         old.erase()
         return results
+
+    def _refuse(self, call: _lowering.Call):
+        """Raises for findings that need no run. What cannot be read is said when it is run."""
+        reply = _native.call("compile", json.dumps(dataclasses.asdict(call) | {"options": json.loads(self.options)}).encode())
+        if reply["status"] == "findings":
+            raise CompileError(reply["message"])
 
 
 def _retarget(call: _lowering.Call, old: ir.Operation, options: str) -> ir.Operation:

@@ -144,7 +144,7 @@ def standalone_module(ctx: mlir.LoweringRuleContext, in_types: list[ir.Type], ta
         return str(module) + "\n"
 
 
-_Device = type(jax.devices("cpu")[0])
+_Device = type(jax.devices("cpu")[0])  # has no num_cores, as a TPU's has
 _jax_answers = tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind
 _answers = None
 
@@ -156,9 +156,12 @@ def set_answers(target: str | None) -> str | None:
     before, _answers = _answers, target
     if target is None:
         tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind = _jax_answers
+        if before is not None:
+            del _Device.num_cores
     else:
         kind, cores = device_kind(target)
         tpu_info.get_device_kind, tpu_info.get_num_device_cores = (lambda: kind), (lambda: cores)
+        _Device.num_cores = property(lambda device: cores)
         _Device.device_kind = property(lambda device: kind if device.platform == "cpu" else _jax_answers[2].__get__(device))
     return before
 
@@ -180,6 +183,15 @@ class Call:
     config: str  # backend_config
     aliases: list[tuple[int, int]]  # (operand, result)
     mesh: list[int]  # of the devices that meet in the kernel; empty: it runs alone
+    operands: list[dict]  # dtype and shape
+    results: list[dict]
+
+
+def array_type(mlir_type):
+    tensor = ir.RankedTensorType(mlir_type)
+    name = str(tensor.element_type)
+    name = "u" + name[2:] if name.startswith("ui") else name
+    return {"dtype": name, "shape": list(tensor.shape)}
 
 
 def describe(ctx: mlir.LoweringRuleContext, call: ir.Operation) -> Call:
@@ -195,4 +207,5 @@ def describe(ctx: mlir.LoweringRuleContext, call: ir.Operation) -> Call:
     if isinstance(axis_context, sharding_impls.SPMDAxisContext) and axis_context.mesh.size > 1:
         if json.loads(config)["custom_call_config"].get("has_communication"):
             mesh = list(axis_context.mesh.shape.values())
-    return Call(name, config, aliases, mesh)
+    operands, results = [[array_type(v.type) for v in values] for values in (call.operands, call.results)]
+    return Call(name, config, aliases, mesh, operands, results)

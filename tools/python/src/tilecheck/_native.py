@@ -35,6 +35,7 @@ def library():
     for name, result, arguments in [
         ("run", owned, [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]),
         ("analyse", owned, [ctypes.c_char_p]),
+        ("compile", owned, [ctypes.c_char_p]),
         ("check_options", owned, [ctypes.c_char_p]),
         ("reports", owned, [ctypes.c_int]),
         ("sarif", owned, [ctypes.c_int]),
