@@ -390,7 +390,7 @@ int64_t Engine::read(AgentId id, SemRef ref, Loc at) {
   if (!s.items.empty()) e.independent = false;
   for (const Item* item : s.items) {
     if (item->copy && !(item->sent ? item->copy->read_done : item->copy->write_done)) {
-      e.could_be(me.point, Choice::What::copy, item->copy->id);
+      e.copy_could_move(me.point, *item->copy);
     } else if (item->agent != id) {
       e.could_be(item->point, Choice::What::agent, id);
     }

@@ -138,14 +138,13 @@ void Engine::Impl::flush_repeats() {
 // ---- Races.
 
 void Engine::Impl::report_race(const Event& earlier, const Event& later, Order order) {
-  independent = false;
-  if (earlier.actor != later.actor) {
-    could_be(earlier.point, Choice::What::agent, later.actor);
-  }
-  if (later.dma && earlier.copy && !earlier.copy->write_done) {
-    could_be(later.point, Choice::What::copy, earlier.copy->id);
-  }
   const Kind kind = order == Order::by_message_order ? Kind::relies_on_message_order : Kind::race;
+  // Schedules keep the order of messages, so what follows from it happens in no other order.
+  if (kind == Kind::race) {
+    independent = false;
+    if (earlier.actor != later.actor) could_be(earlier.point, Choice::What::agent, later.actor);
+    if (later.dma && earlier.copy && !earlier.copy->write_done) copy_could_move(later.point, *earlier.copy);
+  }
   const std::string& buffer = later.buffer->name;
   if (tell_again(kind, later.at, earlier.at, buffer)) return;
 

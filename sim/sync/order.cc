@@ -196,7 +196,7 @@ void Engine::Impl::check_entry(AgentId from, AgentId target, const std::string& 
       "begin with a barrier: signal the barrier semaphore of every device that is written to or written from, and wait "
       "for as many signals");
   f.notes.push_back("until it enters, the memory and semaphores of a device belong to whatever ran there before");
-  independent = false;
+  independent = independent && assumed;
   add(std::move(f), from);
 }
 
@@ -215,7 +215,7 @@ void Engine::Impl::check_scope(const Copy& copy) {
     }
     if (known.assumed.knows(copy.target, times.entered)) kind = Kind::relies_on_message_order;
   }
-  independent = false;
+  independent = independent && kind != Kind::race;
   if (tell_again(kind, copy.at(), Loc{}, buffer.name)) return;
   const std::string there = who(copy.target);
   Finding f = Finding::make(

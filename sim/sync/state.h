@@ -144,6 +144,8 @@ struct Engine::Impl {
   void point_of_access(AgentId id, const Event& event);
   std::vector<Decision> alternatives;
   void could_be(int64_t at_point, Choice::What what, int64_t subject);
+  void copy_could_move(int64_t at_point, Copy& copy);
+  Copy& first_to_move(Copy& copy);
   void block(AgentId id, Semaphore& s, int64_t amount, Loc at);
   void yield(AgentId id);
   bool ready(const Agent& a) const;  // it can go on as things are

@@ -193,6 +193,14 @@ Copy& Engine::Impl::pending_copy(int64_t id) {
   throw StopRun();
 }
 
+// The copy itself, or the oldest message that has to be delivered before it.
+Copy& Engine::Impl::first_to_move(Copy& copy) {
+  if (copy.after.empty()) return copy;
+  for (Copy* before : channel(copy))
+    if (!before->write_done && copy.follows(*before)) return first_to_move(*before);
+  return copy;
+}
+
 Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {
   list_choices(id);
   if (choices.empty()) return Turn::nobody;
@@ -205,15 +213,7 @@ Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {
     Copy* c = next_for(*a.waiting, youngest);
     if (!c) return choices.size();
     // What must be delivered before it comes first.
-    for (bool again = true; again;) {
-      again = false;
-      for (Copy* before : channel(*c))
-        if (!before->write_done && c->follows(*before) && !(a.waiting == c->sent && !c->read_done)) {
-          c = before;
-          again = true;
-          break;
-        }
-    }
+    if (a.waiting != c->sent || c->read_done) c = &first_to_move(*c);
     return index_of({Choice::What::copy, c->id});
   };
   // What lazy does: go on; else bring what this agent waits for; else the next in turn.
@@ -259,8 +259,8 @@ Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {
   // Copies in flight that conflict with the one that moves could move first.
   if (options.record_decisions) {
     const Copy& c = pending_copy(choice.subject);
-    for (const Copy* d = pending_first; d; d = d->next)
-      if (d != &c && conflict(c, *d)) could_be(here, Choice::What::copy, d->id);
+    for (Copy* d = pending_first; d; d = d->next)
+      if (d != &c && conflict(c, *d) && !d->follows(c)) copy_could_move(here, *d);
   }
   perform(choice);
   return Turn::again;
@@ -272,6 +272,10 @@ void Engine::Impl::could_be(int64_t at_point, Choice::What what, int64_t subject
   if (std::find(alternatives.begin(), alternatives.end(), d) == alternatives.end()) alternatives.push_back(d);
 }
 
+void Engine::Impl::copy_could_move(int64_t at_point, Copy& copy) {
+  if (options.record_decisions) could_be(at_point, Choice::What::copy, first_to_move(copy).id);
+}
+
 void Engine::Impl::point_of_access(AgentId id, const Event& event) {
   const auto meets_pending = [&] {
     if (!event.buffer->history) return false;
@@ -280,7 +284,7 @@ void Engine::Impl::point_of_access(AgentId id, const Event& event) {
       if (!earlier->copy || !(earlier->write || event.write)) continue;
       if (earlier->write ? earlier->copy->write_done : earlier->copy->read_done) continue;
       if (order_of(*earlier, event, agent(id).known) == Order::ordered || !share_element(*earlier, event)) continue;
-      could_be(chooser.points(), Choice::What::copy, earlier->copy->id);
+      copy_could_move(chooser.points(), *earlier->copy);
       meets = true;
     }
     return meets;
