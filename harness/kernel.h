@@ -105,7 +105,8 @@ struct KernelCase {
 
   std::string headline;  // what the case is, for the report's first line: "q,k,v bf16[1,8,2048,128]   causal"
   int devices = 1;
-  Dims mesh;  // logical device grid; empty: {devices}
+  Dims mesh;      // logical device grid; empty: {devices}
+  int cores = 1;  // of each device; more if the user asks for more
 };
 
 // A wrong variant of a kernel, and what must be said about it.

@@ -31,6 +31,9 @@ void apply(const CommandLine& line, Subject& s) {
   if (line.devices.empty()) return;
   s.mesh = parse_devices(line.devices);
   const auto devices = static_cast<int>(element_count(s.mesh));
+  if (devices != s.devices && s.devices > 1 && !s.is_payload && !s.expected)
+    throw InputError("--devices", "'" + line.devices + "' given, but " + s.name + " was made for " +
+                                      std::to_string(s.devices) + "; its own parameters say for how many (--set)");
   if (devices != s.devices && s.expected) {
     s.expected = nullptr;
     s.operand_files.clear();

@@ -27,6 +27,7 @@ Subject subject_of(const KernelCase& c, std::string name) {
   s.headline = c.headline;
   s.devices = c.devices;
   s.mesh = c.mesh;
+  s.cores = c.cores;
   s.spec = c.spec;
   const auto hint = [&](size_t i) { return i < c.hints.size() ? c.hints[i] : InputHint{}; };
   for (const Prefetch& p : c.spec.prefetch)
