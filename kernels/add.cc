@@ -40,6 +40,7 @@ KernelCase make(const ParamValues& params) {
   c.spec.semantics = {Semantics::parallel, Semantics::parallel};
   c.spec.in = {window("x", here()), window("y", here())};
   c.spec.out = {window("z", here())};
+  if (params.flag("in_place")) c.spec.aliases = {{.input = 0, .output = 0}};
   c.body = body;
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::add(to_reference(in[0]), to_reference(in[1])))};
@@ -57,7 +58,8 @@ Kernel add_matrices_kernel() {
                      int_param("columns", 512, "columns", {1, 128, 200, 512}),
                      int_param("block_rows", 256, "rows in a block", {8, 64, 256}),
                      int_param("block_columns", 512, "columns in a block", {128, 512}),
-                     dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16, DType::i32})},
+                     dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16, DType::i32}),
+                     bool_param("in_place", false, "z takes the place of x: both are one array")},
           .make = make,
           .broken = add_twins()};
 }

@@ -21,5 +21,12 @@ Kernel flash_attention_kernel();
 Kernel mha_kernel();
 Kernel mha_dq_kernel();
 Kernel mha_dkv_kernel();
+Kernel double_buffered_copy_kernel();
+Kernel nested_pipeline_kernel();
+Kernel paged_attention_kernel();
+Kernel ring_permute_kernel();
+Kernel all_gather_kernel();
+Kernel reduce_scatter_kernel();
+Kernel all_reduce_kernel();
 
 }  // namespace tilecheck

@@ -35,6 +35,14 @@ std::vector<BrokenTwin> relu_2x_plus_1_twins() {
 
 std::vector<BrokenTwin> add_twins() {
   const std::map<std::string, std::string> small{{"rows", "64"}, {"columns", "128"}, {"block_rows", "16"}};
+  std::map<std::string, std::string> in_place = small;
+  in_place["in_place"] = "1";
+  // x's block of `behind` steps ago, which is one that z has written since.
+  const auto x_behind = [](int64_t behind) {
+    return [behind](KernelCase& c, const ParamValues&) {
+      c.spec.in[0].index = [behind](Index i, Index j) { return Indices{max(i - behind, 0), j}; };
+    };
+  };
   return {
       edited("next_block", "adds what the next step will need", Kind::out_of_bounds_block, small, add_matrices_kernel,
              [](KernelCase& c, const ParamValues&) {
@@ -63,6 +71,10 @@ std::vector<BrokenTwin> add_twins() {
                  core.store(refs[2], core.load(kept));
                };
              }),
+      edited("fetched_a_step_too_early", "in place, x is fetched ahead of the step that writes it as z", Kind::race,
+             in_place, add_matrices_kernel, x_behind(1)),
+      edited("read_during_write_back", "in place, x is fetched while the write-back of z to it is in flight",
+             Kind::race, in_place, add_matrices_kernel, x_behind(2)),
   };
 }
 

@@ -39,5 +39,12 @@ std::vector<BrokenTwin> flash_attention_twins();
 std::vector<BrokenTwin> mha_twins();
 std::vector<BrokenTwin> mha_dq_twins();
 std::vector<BrokenTwin> mha_dkv_twins();
+std::vector<BrokenTwin> double_buffered_copy_twins();
+std::vector<BrokenTwin> nested_pipeline_twins();
+std::vector<BrokenTwin> paged_attention_twins();
+std::vector<BrokenTwin> ring_permute_twins();
+std::vector<BrokenTwin> all_gather_twins();
+std::vector<BrokenTwin> reduce_scatter_twins();
+std::vector<BrokenTwin> all_reduce_twins();
 
 }  // namespace tilecheck
