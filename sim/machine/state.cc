@@ -34,10 +34,10 @@ void MachineState::report(Finding finding) {
 
 namespace {
 
-std::unique_ptr<Buffer> make_buffer(const MachineState& state, const std::string& name, Space space, DType dtype,
+std::unique_ptr<Buffer> make_buffer(MachineState& state, const std::string& name, Space space, DType dtype,
                                     const Shape& shape, const Loc& at) {
   auto buffer = std::make_unique<Buffer>(name, space == Space::any ? Space::hbm : space, dtype, state.repr_of(dtype),
-                                         shape, state.device, state.core);
+                                         shape, state.device, state.core, &state.pool);
   buffer->garbage = state.options->garbage;
   buffer->allocated_at = at;
   if (!state.options->check_definedness) buffer->shadow.set_all(true);
@@ -92,7 +92,7 @@ Buffer& MachineState::own(Buffer& array) {
   return *mine;
 }
 
-std::unique_ptr<Buffer> smem_copy(const MachineState& state, size_t i) {
+std::unique_ptr<Buffer> smem_copy(MachineState& state, size_t i) {
   Buffer& array = *state.memory->prefetch[i];
   auto copy = make_buffer(state, state.spec->prefetch[i].name, Space::smem, array.dtype, array.shape, state.spec->at);
   copy_elements(Ref::whole(array), Ref::whole(*copy));

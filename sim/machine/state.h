@@ -68,7 +68,7 @@ struct MachineState {
   int core = 0;
   Dims step;
 
-  TilePool pool;
+  TilePool pool;  // of tiles and of the memories below, which share blocks
   OpContext ops;
   Counters counters;
   std::vector<std::string> incomplete;
@@ -102,7 +102,7 @@ void allocate(MachineState& state, bool through_engine);
 void allocate_window_semaphores(MachineState& state);
 
 // A fresh SMEM copy of scalar-prefetch operand `i`.
-std::unique_ptr<Buffer> smem_copy(const MachineState& state, size_t i);
+std::unique_ptr<Buffer> smem_copy(MachineState& state, size_t i);
 
 // The same address in another core's memories: window slot, scratch, scalar prefetch, scoped allocation, array.
 // InputError when the Ref is of none of them.

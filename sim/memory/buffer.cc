@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "sim/ops/tile.h"
+#include "sim/ops/shadow.h"
 #include "sim/types/error.h"
 #include "sim/types/float_formats.h"
 
@@ -47,10 +47,11 @@ uint8_t* Shadow::bytes() {
 
 void Shadow::settle() {
   if (state_ != State::mixed) return;
-  if (std::all_of(bytes_.get(), bytes_.get() + count_, [](uint8_t b) { return b == 0; })) state_ = State::defined;
+  if (!has_set_byte(bytes_.get(), count_)) state_ = State::defined;
 }
 
-Buffer::Buffer(std::string name_, Space space_, DType dtype_, DType repr_, const Shape& shape_, int device_, int core_)
+Buffer::Buffer(std::string name_, Space space_, DType dtype_, DType repr_, const Shape& shape_, int device_, int core_,
+               TilePool* pool)
     : name(std::move(name_)),
       space(space_),
       dtype(dtype_),
@@ -60,14 +61,19 @@ Buffer::Buffer(std::string name_, Space space_, DType dtype_, DType repr_, const
       device(device_),
       core(core_),
       shadow(element_count(shape_), is_semaphore(dtype_) ? Shadow::State::defined : Shadow::State::undefined,
-             undefined_mask(dtype_)) {
+             undefined_mask(dtype_)),
+      pool_(pool) {
   if (is_semaphore(dtype)) return;
   const int64_t elements = checked_element_count(shape, storage_bytes(repr));
   if (elements < 0 || elements > kMaxBufferBytes / storage_bytes(repr))
     throw InputError("buffer '" + name + "'", "shape " + to_tuple(shape) + " of " +
                                                   std::string(tilecheck::name(dtype)) +
                                                   " needs more than 64 GiB of host memory");
-  array = HostArray(repr, shape);
+  if (pool && elements > 0) {
+    share(pool->allocate(elements * storage_bytes(repr)));
+  } else {
+    array = HostArray(repr, shape);
+  }
 }
 
 Buffer::Buffer(std::string name_, Space space_, HostArray array_, int device_, int core_)
@@ -82,6 +88,18 @@ Buffer::Buffer(std::string name_, Space space_, HostArray array_, int device_, i
       array(std::move(array_)),
       shadow(element_count(shape), Shadow::State::defined, undefined_mask(dtype)),
       filled(true) {}
+
+void Buffer::share(BlockPtr elements) {
+  block = std::move(elements);
+  array = HostArray::view(repr, shape, block.data());
+}
+
+void Buffer::leave_block(bool overwrites) {
+  const int64_t bytes = array.size_bytes();
+  BlockPtr own = pool_->allocate(bytes);
+  if (!overwrites) std::memcpy(own.data(), block.data(), static_cast<size_t>(bytes));
+  share(std::move(own));
+}
 
 void Buffer::fill_fresh() {
   filled = true;
@@ -105,7 +123,7 @@ void Buffer::fill_fresh() {
     std::memcpy(element, &word, sizeof element);
   }
   const size_t width = static_cast<size_t>(storage_bytes(repr));
-  std::byte* out = array.data();
+  std::byte* out = writable(true);
   const size_t total = static_cast<size_t>(array.size_bytes());
   std::memcpy(out, element, width);
   for (size_t done = width; done < total;) {

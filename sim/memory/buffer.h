@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/memory/box.h"
+#include "sim/ops/tile.h"
 #include "sim/report/loc.h"
 #include "sim/spec/kernel_spec.h"
 #include "sim/types/host_array.h"
@@ -44,7 +45,9 @@ class Shadow {
 // Sizes and names are fixed at creation. Storage is row-major without tile padding; copies may reach into the padded
 // extents, where reads are undefined and writes vanish.
 struct Buffer {
-  Buffer(std::string name, Space space, DType dtype, DType repr, const Shape& shape, int device, int core);
+  // pool: of the core that alone uses this memory; must outlive it. Null: others see the storage too.
+  Buffer(std::string name, Space space, DType dtype, DType repr, const Shape& shape, int device, int core,
+         TilePool* pool = nullptr);
   // Over existing memory (an operand's or result's array); dtype == repr.
   Buffer(std::string name, Space space, HostArray array, int device, int core);
   Buffer(const Buffer&) = delete;
@@ -58,6 +61,15 @@ struct Buffer {
     if (!filled) fill_fresh();
   }
 
+  // The storage, for writing: its own, whatever tiles shared it before. overwrites: every element is about to be
+  // written.
+  std::byte* writable(bool overwrites) {
+    if (block && !block.unique()) leave_block(overwrites);
+    return array.data();
+  }
+  // Takes over a tile's elements, all of this buffer's in its repr, without moving them. Only with a block.
+  void share(BlockPtr elements);
+
   std::string name;
   Space space;
   DType dtype;  // declared
@@ -69,13 +81,20 @@ struct Buffer {
   int core;                // -1: shared by the device's cores (HBM)
   bool alive = true;       // false once its scope has ended
   bool read_only = false;  // an operand that no result aliases: copies must not write it
-  HostArray array;         // the storage; no storage for semaphores
+  HostArray array;         // the storage; no storage for semaphores. To write, see writable()
+  // What `array` views in memory that one core uses alone: tiles share it, so that neither a load nor a store of the
+  // whole buffer moves anything. While they do, nobody writes it.
+  BlockPtr block;
   Shadow shadow;
   bool filled = false;   // the bytes hold something definite: fresh garbage, or data
   uint32_t garbage = 0;  // for fill_fresh
   Loc allocated_at;
   // Set by the sync engine while some agent could race with an access to this buffer; null: nobody can.
   AccessHistory* history = nullptr;
+
+ private:
+  void leave_block(bool overwrites);
+  TilePool* pool_ = nullptr;
 };
 
 }  // namespace tilecheck

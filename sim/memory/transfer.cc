@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "sim/ops/shadow.h"
+#include "sim/ops/tile_parts.h"
 #include "sim/types/float_formats.h"
 
 namespace tilecheck {
@@ -134,18 +136,6 @@ void fill_shadow(const Strided& region, uint8_t* shadow, uint8_t value) {
   });
 }
 
-bool any_set(const uint8_t* bytes, int64_t n) {
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes + i, 8);
-    if (word != 0) return true;
-  }
-  for (; i < n; ++i)
-    if (bytes[i] != 0) return true;
-  return false;
-}
-
 // Whether elements need no conversion between the buffer's storage and tiles of the Ref's type.
 bool is_direct(const Ref& ref) {
   return ref.pack == 1 && (ref.dtype == ref.buffer->dtype || ref.buffer->repr == ref.buffer->dtype) &&
@@ -156,6 +146,9 @@ bool is_direct(const Ref& ref) {
 bool covers_buffer(const Ref& ref) {
   return ref.element_count() * (ref.pack > 1 ? ref.pack : 1) == ref.buffer->array.size() && ref.pack >= 1;
 }
+
+// Whether a tile of the Ref's elements and the buffer may be one block: every element, in order, in one storage.
+bool shares_storage(const Ref& ref) { return ref.buffer->block && is_direct(ref) && covers_buffer(ref); }
 
 uint64_t element_bits(const std::byte* at, int width) {
   uint64_t bits = 0;
@@ -225,7 +218,7 @@ uint64_t declared_bits(const Buffer& buffer, int64_t element) {
 }
 
 void set_declared_bits(Buffer& buffer, int64_t element, uint64_t bits_value) {
-  std::byte* at = buffer.array.data() + element * storage_bytes(buffer.repr);
+  std::byte* at = buffer.writable(false) + element * storage_bytes(buffer.repr);
   std::byte stored[8];
   std::memcpy(stored, &bits_value, 8);
   if (buffer.repr == buffer.dtype) {
@@ -358,6 +351,17 @@ void read_elements(const Ref& ref, DType repr, std::byte* out, uint8_t* shadow) 
   } while (next_index(index, place.shape()));
 }
 
+// Sets the shadow of elements that a walk from packed ones writes; `from` null: all defined.
+void write_shadow(const Walk& w, const Strided& to, const uint8_t* from, bool whole, Shadow& shadow) {
+  if (from) {
+    move_rows<uint8_t>(w, from, shadow.bytes());
+  } else if (whole) {
+    shadow.set_all(true);
+  } else if (!shadow.all_defined()) {
+    fill_shadow(to, shadow.bytes(), 0);
+  }
+}
+
 // Writes packed elements; `shadow` null: all defined.
 void write_elements(const Ref& ref, DType repr, const std::byte* in, const uint8_t* shadow) {
   Buffer& buffer = *ref.buffer;
@@ -368,16 +372,8 @@ void write_elements(const Ref& ref, DType repr, const std::byte* in, const uint8
   if (is_direct(ref)) {
     const Strided to = strided(ref);
     const Walk w = merge(packed(ref.shape()), to);
-    move_elements(w, storage_bytes(buffer.repr), in, buffer.array.data());
-    if (!shadow) {
-      if (whole) {
-        buffer.shadow.set_all(true);
-      } else if (!buffer.shadow.all_defined()) {
-        fill_shadow(to, buffer.shadow.bytes(), 0);
-      }
-    } else {
-      move_rows<uint8_t>(w, shadow, buffer.shadow.bytes());
-    }
+    move_elements(w, storage_bytes(buffer.repr), in, buffer.writable(whole));
+    write_shadow(w, to, shadow, whole, buffer.shadow);
     return;
   }
   const Placer place(ref);
@@ -456,11 +452,23 @@ Tile load_tile(OpContext& context, const Ref& ref) {
     }
     return tile;
   }
+  Buffer& buffer = *ref.buffer;
+  if (shares_storage(ref)) {
+    buffer.ensure_filled();
+    Tile tile = TileParts::from_block(context, ref.dtype, shape, buffer.block);
+    buffer.shadow.settle();
+    if (const uint8_t* bytes = mixed_bytes(buffer.shadow)) {
+      std::memcpy(tile.make_shadow(), bytes, static_cast<size_t>(tile.size()));
+    } else if (!buffer.shadow.all_defined()) {
+      std::memset(tile.make_shadow(), buffer.shadow.undefined_byte(), static_cast<size_t>(tile.size()));
+    }
+    return tile;
+  }
   Tile tile = Tile::dense(context, ref.dtype, shape);
-  const bool defined = ref.buffer->shadow.all_defined();
+  const bool defined = buffer.shadow.all_defined();
   uint8_t* shadow = defined ? nullptr : tile.make_shadow();
   read_elements(ref, tile.repr(), tile.writable_bytes(), shadow);
-  if (shadow && !any_set(shadow, tile.size())) tile.drop_shadow();
+  if (shadow && !has_set_byte(shadow, tile.size())) tile.drop_shadow();
   return tile;
 }
 
@@ -478,7 +486,7 @@ Tile load_tile_masked(OpContext& context, const Ref& ref, const Tile& mask) {
   const uint8_t* mask_shadow = mask.undefined();
   for (int64_t i = 0; i < tile.size(); ++i)
     if (mask.int_at(i) == 0 || (mask_shadow && mask_shadow[i])) shadow[i] = undefined_mask(ref.dtype);
-  if (!any_set(shadow, tile.size())) tile.drop_shadow();
+  if (!has_set_byte(shadow, tile.size())) tile.drop_shadow();
   return tile;
 }
 
@@ -490,6 +498,14 @@ void store_tile(const Ref& ref, const Tile& tile) {
     return;
   }
   const Tile dense = tile.materialized();
+  if (tile.size() > 0 && shares_storage(ref)) {
+    Buffer& buffer = *ref.buffer;
+    buffer.share(TileParts::block(dense));
+    buffer.filled = true;
+    buffer.shadow.set_all(true);
+    if (dense.undefined()) std::memcpy(buffer.shadow.bytes(), dense.undefined(), static_cast<size_t>(dense.size()));
+    return;
+  }
   write_elements(ref, dense.repr(), dense.data<std::byte>(), dense.undefined());
 }
 
@@ -511,7 +527,7 @@ void store_tile_masked(const Ref& ref, const Tile& tile, const Tile& mask) {
     shadow[i] = from.undefined() ? from.undefined()[i] : uint8_t{0};
     if (mask_shadow && mask_shadow[i]) shadow[i] = undefined_mask(ref.dtype);
   }
-  if (!any_set(shadow, merged.size())) merged.drop_shadow();
+  if (!has_set_byte(shadow, merged.size())) merged.drop_shadow();
   write_elements(ref, merged.repr(), merged.data<std::byte>(), merged.undefined());
 }
 
@@ -525,7 +541,7 @@ CopyImage read_image(const Ref& from) {
   if (t.whole) {
     if (!from.buffer->shadow.all_defined()) image.undefined.reset(new uint8_t[static_cast<size_t>(n)]);
     read_elements(from, repr, image.elements.data(), image.undefined.get());
-    if (image.undefined && !any_set(image.undefined.get(), n)) image.undefined.reset();
+    if (image.undefined && !has_set_byte(image.undefined.get(), n)) image.undefined.reset();
     return image;
   }
   // Reaches into the tile padding: read what exists into a whole array of undefined elements.
@@ -584,7 +600,8 @@ void copy_elements(const Ref& from, const Ref& to) {
   target.filled = true;
   const Strided to_walk = strided(to);
   const Walk w = merge(strided(from), to_walk);
-  move_elements(w, storage_bytes(target.repr), from.buffer->array.data(), target.array.data());
+  const std::byte* const elements = from.buffer->array.data();  // before the target, perhaps the same, leaves its block
+  move_elements(w, storage_bytes(target.repr), elements, target.writable(whole));
   const Shadow& source = from.buffer->shadow;
   if (source.all_defined()) {
     if (whole) {
@@ -636,7 +653,7 @@ void store_scalar(const Ref& ref, uint64_t value, uint8_t undefined) {
   uint8_t* shadow = undefined || !buffer.shadow.all_defined() ? buffer.shadow.bytes() : nullptr;
   if (ref.pack == 1 && ref.dtype == buffer.dtype) {
     const int64_t e = strided(ref).offset;
-    std::memcpy(buffer.array.data() + e * storage_bytes(buffer.repr), &value,
+    std::memcpy(buffer.writable(false) + e * storage_bytes(buffer.repr), &value,
                 static_cast<size_t>(storage_bytes(buffer.repr)));
     if (shadow) shadow[e] = undefined;
     return;

@@ -1,4 +1,5 @@
-// Definedness of results: which bytes depend on undefined memory. For the .cc files of this folder.
+// Definedness of results: which bytes depend on undefined memory. For the .cc files of this folder and
+// of sim/memory.
 #pragma once
 
 #include "sim/ops/ops.h"

@@ -1,4 +1,5 @@
-// TileParts: how the operations build tiles and take them apart. For the .cc files of this folder.
+// TileParts: how the operations build tiles and take them apart. For the .cc files of this folder and
+// of sim/memory.
 #pragma once
 
 #include "sim/ops/ops.h"

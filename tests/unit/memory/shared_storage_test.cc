@@ -1,0 +1,177 @@
+// Memory of one core shares its storage with tiles: loads and stores of a whole buffer move no bytes, and no write is
+// seen through a tile that was there before it.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "sim/memory/transfer.h"
+
+namespace tilecheck {
+namespace {
+
+constexpr int64_t kRows = 4, kColumns = 8;
+const Shape kShape{kRows, kColumns};
+
+struct Memory {
+  TilePool pool;
+  OpContext context{.pool = &pool};
+  Buffer a{"a", Space::vmem, DType::f32, DType::f32, kShape, 0, 0, &pool};
+  Buffer b{"b", Space::vmem, DType::f32, DType::f32, kShape, 0, 0, &pool};
+  Buffer hbm{"hbm", Space::hbm, DType::f32, DType::f32, kShape, 0, -1};
+
+  Tile counting(double first) {
+    Tile tile = Tile::dense(context, DType::f32, kShape);
+    for (int64_t i = 0; i < tile.size(); ++i)
+      reinterpret_cast<float*>(tile.writable_bytes())[i] = static_cast<float>(first + static_cast<double>(i));
+    return tile;
+  }
+  Tile full(double value) { return Tile::splat(context, DType::f32, kShape, value); }
+};
+
+const void* storage(const Buffer& buffer) { return buffer.array.data(); }
+const void* storage(const Tile& tile) { return tile.data<float>(); }
+
+void expect_counting(const Tile& tile, double first) {
+  for (int64_t i = 0; i < tile.size(); ++i) ASSERT_EQ(tile.at(i), first + static_cast<double>(i)) << "element " << i;
+}
+
+TEST(SharedStorage, WholeLoadsAndStoresMoveNothing) {
+  Memory m;
+  const Tile stored = m.counting(0);
+  store_tile(Ref::whole(m.a), stored);
+  EXPECT_EQ(storage(m.a), storage(stored));
+  const Tile loaded = load_tile(m.context, Ref::whole(m.a));
+  EXPECT_EQ(storage(loaded), storage(stored));
+  EXPECT_TRUE(loaded.all_defined());
+  store_tile(Ref::whole(m.b), loaded);
+  EXPECT_EQ(storage(m.b), storage(m.a));
+  // A squeezed or reshaped view of everything is the whole too.
+  EXPECT_EQ(storage(load_tile(m.context, Ref::whole(m.a).reshaped({kRows * kColumns}))), storage(m.a));
+}
+
+TEST(SharedStorage, PartsAndOtherMemoriesAreCopied) {
+  Memory m;
+  store_tile(Ref::whole(m.a), m.counting(0));
+  const Tile part = load_tile(m.context, Ref::whole(m.a)({ds(0, 2), all()}));
+  EXPECT_NE(storage(part), storage(m.a));
+  copy_elements(Ref::whole(m.a), Ref::whole(m.hbm));
+  EXPECT_NE(storage(load_tile(m.context, Ref::whole(m.hbm))), storage(m.hbm));
+  const Tile strided = load_tile(m.context, Ref::whole(m.a)({ds(0, 2, 2), all()}));
+  EXPECT_EQ(strided.at(kColumns), 2 * kColumns);
+}
+
+// Every way to write a buffer, beside what it leaves at element 9 (row 1, column 1) of a buffer that counts from 0.
+struct Write {
+  const char* name;
+  std::function<void(Memory&)> run;
+  double expected;
+};
+
+const std::vector<Write>& writes() {
+  static const std::vector<Write> all_writes = {
+      {"whole store", [](Memory& m) { store_tile(Ref::whole(m.a), m.full(-1)); }, -1},
+      {"part store",
+       [](Memory& m) {
+         store_tile(Ref::whole(m.a)({ds(1, 1), all()}), Tile::splat(m.context, DType::f32, {1, kColumns}, -2));
+       },
+       -2},
+      {"masked store",
+       [](Memory& m) { store_tile_masked(Ref::whole(m.a), m.full(-3), Tile::splat(m.context, DType::b1, kShape, 1)); },
+       -3},
+      {"scalar store",
+       [](Memory& m) {
+         store_scalar(Ref::whole(m.a)({1, 1}), 0xc0800000, 0);
+       },
+       -4},
+      {"store of packed words",
+       [](Memory& m) {
+         const Ref halves = Ref::whole(m.a).bitcast(DType::bf16);
+         store_tile(halves, Tile::splat(m.context, DType::bf16, halves.shape(), 0));
+       },
+       0},
+      {"whole copy",
+       [](Memory& m) {
+         store_tile(Ref::whole(m.hbm), m.full(-5));
+         copy_elements(Ref::whole(m.hbm), Ref::whole(m.a));
+       },
+       -5},
+      {"part copy",
+       [](Memory& m) {
+         store_tile(Ref::whole(m.hbm), m.full(-6));
+         copy_elements(Ref::whole(m.hbm)({ds(0, 1), all()}), Ref::whole(m.a)({ds(1, 1), all()}));
+       },
+       -6},
+      {"copy within",
+       [](Memory& m) {
+         copy_elements(Ref::whole(m.a)({ds(0, 1), all()}), Ref::whole(m.a)({ds(1, 1), all()}));
+       },
+       1},
+      {"copy onto itself", [](Memory& m) { copy_elements(Ref::whole(m.a), Ref::whole(m.a)); }, kColumns + 1},
+      {"copy that was on its way",
+       [](Memory& m) {
+         store_tile(Ref::whole(m.b), m.full(-7));
+         const CopyImage image = read_image(Ref::whole(m.b));
+         write_image(image, Ref::whole(m.a));
+       },
+       -7},
+      {"fresh garbage",
+       [](Memory& m) {
+         m.a.garbage = 1;
+         m.a.fill_fresh();
+       },
+       1.5},
+  };
+  return all_writes;
+}
+
+TEST(SharedStorage, NoWriteReachesATile) {
+  for (const Write& write : writes()) {
+    SCOPED_TRACE(write.name);
+    Memory m;
+    Tile stored = m.counting(0);
+    store_tile(Ref::whole(m.a), stored);
+    Tile loaded = load_tile(m.context, Ref::whole(m.a));
+    store_tile(Ref::whole(m.b), loaded);
+    stored = {};
+    write.run(m);
+    expect_counting(loaded, 0);
+    EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(kColumns + 1), write.expected);
+    // `copy that was on its way` writes b first.
+    if (storage(m.b) == storage(loaded)) expect_counting(load_tile(m.context, Ref::whole(m.b)), 0);
+  }
+}
+
+TEST(SharedStorage, NoOperationReachesTheBuffer) {
+  Memory m;
+  store_tile(Ref::whole(m.a), m.counting(0));
+  Tile sum = load_tile(m.context, Ref::whole(m.a)) + 1.0;
+  sum = std::move(sum) * 2.0;
+  expect_counting(load_tile(m.context, Ref::whole(m.a)), 0);
+  EXPECT_EQ(sum.at(1), 4);
+  const Tile ones = Tile::splat(m.context, DType::f32, {kColumns, kColumns}, 1);
+  const Tile accumulated = matmul(m.counting(0), ones, DotDims::plain(), load_tile(m.context, Ref::whole(m.a)));
+  EXPECT_EQ(accumulated.at(1), 28 + 1);
+  expect_counting(load_tile(m.context, Ref::whole(m.a)), 0);
+}
+
+TEST(SharedStorage, DefinednessGoesWithTheValue) {
+  Memory m;
+  const Tile fresh = load_tile(m.context, Ref::whole(m.a));
+  EXPECT_EQ(fresh.undefined()[0], undefined_mask(DType::f32));
+  store_tile(Ref::whole(m.a)({ds(1, kRows - 1), all()}), Tile::splat(m.context, DType::f32, {kRows - 1, kColumns}, 1));
+  const Tile partly = load_tile(m.context, Ref::whole(m.a));
+  EXPECT_NE(partly.undefined()[0], 0);
+  EXPECT_EQ(partly.undefined()[kColumns], 0);
+  EXPECT_NE(fresh.undefined()[kColumns], 0);
+  store_tile(Ref::whole(m.b), partly);
+  store_tile(Ref::whole(m.a)({ds(0, 1), all()}), Tile::splat(m.context, DType::f32, {1, kColumns}, 1));
+  EXPECT_TRUE(load_tile(m.context, Ref::whole(m.a)).all_defined());
+  EXPECT_NE(load_tile(m.context, Ref::whole(m.b)).undefined()[0], 0);
+  EXPECT_NE(partly.undefined()[0], 0);
+  store_tile(Ref::whole(m.b), m.full(1));
+  EXPECT_TRUE(load_tile(m.context, Ref::whole(m.b)).all_defined());
+}
+
+}  // namespace
+}  // namespace tilecheck
