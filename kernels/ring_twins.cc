@@ -149,6 +149,9 @@ std::vector<BrokenTwin> all_gather_twins() {
             RingFlaw::other_semaphore_awaited);
   twins.add("one_receive_semaphore", "messages in flight share one receive semaphore", Kind::race,
             RingFlaw::one_receive_semaphore);
+  // Four messages a hop: a message is passed on only when one that was sent after it had left is there, too.
+  twins.add("message_order", "the same, but right wherever messages keep their order", Kind::relies_on_message_order,
+            RingFlaw::one_receive_semaphore, small({{"chunk_rows", "2"}}));
   return std::move(twins.all);
 }
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "harness/explore_subject.h"
+#include "harness/property.h"
 #include "kernels/all_gather.h"
 #include "kernels/all_reduce.h"
 #include "kernels/double_buffered_copy_twins.h"
@@ -68,6 +69,15 @@ TEST_P(OrderingCases, AreRightAndSilentUnderEverySchedule) {
   }
 }
 
+// Neither do they need messages to keep their order, nor semaphores to count bytes as they move.
+TEST_P(OrderingCases, NeedNoMoreThanTheRulesGive) {
+  RunOptions options;
+  options.launch.sync.remote_in_order = false;
+  expect_clean(run_kernel(GetParam().kernel, parse_set(GetParam().set), options).outcome);
+  options.launch.sync.atomic_progress = true;
+  expect_clean(run_kernel(GetParam().kernel, parse_set(GetParam().set), options).outcome);
+}
+
 std::string case_title(const testing::TestParamInfo<Case>& info) {
   std::string title = std::string(info.param.kernel) + "_" + info.param.set;
   for (char& c : title)
@@ -98,6 +108,13 @@ TEST_P(OrderingKernels, TwinsAreNamedAndTheKernelIsSilentUnderEverySchedule) {
     for (const char* schedule : kSchedules) expect_clean(run_with(kernel.name, set, schedule).outcome);
 }
 
+TEST_P(OrderingKernels, HoldForRandomParametersUnderRandomSchedules) {
+  PropertyOptions options{.seed = 11, .cases = 8};
+  options.run.launch.sync.schedule = parse_schedule("random:11");
+  const PropertyResult result = property_test(choice(GetParam()), options);
+  if (result.failure) ADD_FAILURE() << result.failure->what << "\n" << result.failure->command(GetParam());
+}
+
 // A run that no unordered event can change needs no other: exploration ends at once, and says so.
 TEST_P(OrderingKernels, ExplorationFindsNothing) {
   const Subject subject = subject_of(choice(GetParam()), choice(GetParam()).kernel->broken[0].set);
@@ -112,6 +129,19 @@ TEST_P(OrderingKernels, ExplorationFindsNothing) {
 
 INSTANTIATE_TEST_SUITE_P(All, OrderingKernels, testing::ValuesIn(kKernels),
                          [](const auto& test) { return std::string(test.param); });
+
+TEST(Ordering, MessageOrderIsAWarningAndARaceWhereNothingKeepsIt) {
+  const auto kinds = [](bool in_order) {
+    RunOptions options;
+    options.launch.sync.remote_in_order = in_order;
+    std::set<Kind> found;
+    for (const Finding& f : run_kernel("all_gather/message_order", {}, options).outcome.report.findings)
+      found.insert(f.kind);
+    return found;
+  };
+  EXPECT_THAT(kinds(true), testing::ElementsAre(Kind::relies_on_message_order));
+  EXPECT_THAT(kinds(false), testing::Contains(Kind::race));
+}
 
 // The bodies that carry the flaws are the kernels' own but for them.
 TEST(Ordering, FlawlessTwinsHaveTheKernelsBits) {
