@@ -149,11 +149,11 @@ class BodyRules {
         add(Kind::memory_space, op,
             verb + ref_name(op.ref) + " in SMEM of " + type_text(tile) + ": SMEM holds scalars only",
             "access one element at a time, or keep the array in VMEM");
-      else if (!is_load && is_floating(tile.dtype) && bits(tile.dtype) < 32)
+      else if (!is_load && is_floating(tile.dtype) && bits(tile.dtype) < 32 && is_constant(value))
         add(Kind::dtype_unsupported, op,
-            "store of a " + std::string(tilecheck::name(tile.dtype)) + " scalar to " + ref_name(op.ref) +
-                ": scalar registers hold f32 and integers",
-            "keep the SMEM scratch in f32");
+            "store of a " + std::string(tilecheck::name(tile.dtype)) + " constant to " + ref_name(op.ref) +
+                ": scalar constants are f32 and integers",
+            "convert an f32, or keep the array in f32");
       return;
     }
     if (root.space != Space::vmem) return;
@@ -185,7 +185,12 @@ class BodyRules {
           "store a value of the place's shape");
   }
 
-  // Strided accesses exist for 32-bit rows of 128 lanes.
+  bool is_constant(ValueId value) const {
+    const Op* made_by = facts_.definition(value);
+    return made_by && made_by->kind == OpKind::constant;
+  }
+
+  // Strided accesses exist for 32-bit rows of at most 128 lanes.
   bool strided(const Op& op, const RefInfo& ref, const TileType& tile) {
     if (op.strides.empty()) return false;
     const std::string what = "strided access to " + ref_name(op.ref) + " (strides " + to_tuple(op.strides) + ")";
@@ -196,10 +201,10 @@ class BodyRules {
       add(Kind::operation_unsupported, op,
           what + " of " + std::string(tilecheck::name(tile.dtype)) + ": strided accesses take 32-bit types",
           "bitcast the Ref to 32 bits, or load all rows");
-    } else if (ref.shape.rank() > 0 && ref.shape.back() != target_.lanes()) {
+    } else if (ref.shape.rank() > 0 && ref.shape.back() > target_.lanes()) {
       add(Kind::operation_unsupported, op,
-          what + ": the Ref's last dimension is " + std::to_string(ref.shape.back()) + ", strided accesses need " +
-              std::to_string(target_.lanes()),
+          what + ": the Ref's last dimension is " + std::to_string(ref.shape.back()) +
+              ", strided accesses take at most " + std::to_string(target_.lanes()),
           "split the last dimension into rows of 128");
     } else {
       return false;

@@ -174,8 +174,9 @@ std::optional<Refusal> refuse_type(const Op& op, const Body& body, const Target&
       const TileType& type = type_of(body, op.out[0]);
       const int width = bits(type.dtype);
       if (!is_vector(type) || (width != 4 && width != 16)) return std::nullopt;
-      if (width == 16 && target.generation() >= 6) return std::nullopt;
-      return dtype_refusal("iota of " + type_text(type) + ": " + target.name + " counts in 8 and 32 bits",
+      if (width == 16 && target.generation() >= 4) return std::nullopt;
+      return dtype_refusal("iota of " + type_text(type) + ": " + target.name + " counts in 8" +
+                               (target.generation() >= 4 ? ", 16" : "") + " and 32 bits",
                            "make it int32 and convert");
     }
     default:

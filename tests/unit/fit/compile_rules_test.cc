@@ -250,6 +250,9 @@ std::function<void(BodyMaker&)> scalars(DType dtype, Fn fn, OpKind kind = OpKind
     m.binary(fn, a, b, kind);
   };
 }
+std::function<void(BodyMaker&)> counted(DType dtype) {
+  return [=](BodyMaker& m) { m.op(OpKind::iota).out = {m.value(dtype, {8, 128})}; };
+}
 std::function<void(BodyMaker&)> rotated(const Shape& shape, int axis, bool by_constant) {
   return [=](BodyMaker& m) {
     const ValueId x = m.load(m.ref(DType::f32, shape)), amount = by_constant ? m.scalar(3) : m.from_smem();
@@ -342,6 +345,8 @@ TEST(CompileBodyRulesTest, AcceptsAndRefusesAsTheCompilerDoes) {
       {"rows across", reshaped(f32, {8, 64}, {4, 128}), "", "operation-unsupported"},
       {"last two change places", reshaped(f32, {4, 9, 63}, {2, 2, 63, 9}), "v5e v6e v7x", "operation-unsupported"},
       {"last two change places, int8", reshaped(i8, {16, 64}, {64, 16}), "v5e v6e v7x", "operation-unsupported"},
+      {"iota of int16", counted(i16), "v4 v5e v6e v7x", "dtype-unsupported"},
+      {"iota of int4", counted(i4), "", "dtype-unsupported"},
       {"int8 scalars", scalars(i8, Fn::add), "", "dtype-unsupported"},
       {"int16 scalars compared", scalars(i16, Fn::lt, OpKind::compare), "", "dtype-unsupported"},
       {"bf16 scalars", scalars(bf16, Fn::mul), "", "dtype-unsupported"},
@@ -374,7 +379,30 @@ TEST(CompileBodyRulesTest, AcceptsAndRefusesAsTheCompilerDoes) {
          o.starts = {Offset{}};
          o.extent = {1};
        },
+       kAll, ""},
+      {"bf16 constant into SMEM",
+       [](BodyMaker& m) {
+         const ValueId v = m.value(bf16, {});
+         m.op(OpKind::constant).out = {v};
+         Op& o = m.op(OpKind::store);
+         o.ref = m.ref(bf16, {8}, Space::smem, RefRoot::scratch);
+         o.in = {v};
+         o.starts = {Offset{}};
+         o.extent = {1};
+       },
        "", "dtype-unsupported"},
+      {"strided rows of 64",
+       [](BodyMaker& m) {
+         m.load(m.ref(f32, {32, 64}), {Offset{}, Offset{}}, {8, 64});
+         m.body.top.ops.back().strides = {4, 1};
+       },
+       kAll, ""},
+      {"strided rows of 256",
+       [](BodyMaker& m) {
+         m.load(m.ref(f32, {32, 256}), {Offset{}, Offset{}}, {8, 256});
+         m.body.top.ops.back().strides = {4, 1};
+       },
+       "", "operation-unsupported"},
       {"strided columns",
        [](BodyMaker& m) {
          m.load(m.ref(f32, {8, 128}), {Offset{}, Offset{}}, {8, 64});
