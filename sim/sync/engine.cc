@@ -330,7 +330,8 @@ void Engine::signal(AgentId id, SemRef ref, int64_t amount, Peer peer, Loc at) {
                             : "signal a positive amount");
     e.stop(std::move(f), id);
   }
-  if (e.options.check_races && !s.barrier && e.agent(target).state.device != me.state.device)
+  // A semaphore that came as an operand was there before the kernel.
+  if (e.options.check_races && !s.barrier && !s.adopted && e.agent(target).state.device != me.state.device)
     e.check_entry(id, target, "signal to", *s.buffer, at);
   Item* item = e.new_item();
   item->agent = id;
