@@ -171,6 +171,8 @@ def test_the_chip_answers_for_itself():
         with tilecheck.jax.enable(target="v6e"):
             assert (cpu.device_kind, cpu.num_cores) == ("TPU v6 lite", 1)
         assert cpu.num_cores == 2
+        with jax.sharding.use_abstract_mesh(jax.sharding.Mesh(np.array(jax.devices()), ("x",)).abstract_mesh):
+            assert len(pltpu.create_tensorcore_mesh("core").devices) == 2
     assert not hasattr(cpu, "num_cores")
 
 
@@ -212,4 +214,51 @@ def test_semaphores_go_from_one_call_to_the_next():
     y, report = tilecheck.check(jax.jit(program), x)
     report.assert_clean()
     assert len(report.kernels) == 2
+    np.testing.assert_array_equal(y, x)
+
+
+def test_a_semaphore_from_an_earlier_kernel_may_be_signalled_at_once():
+    def make(barrier_out):
+        barrier = pltpu.get_barrier_semaphore()
+        for device in range(4):
+            pl.semaphore_signal(barrier, device_id=device)
+        pl.semaphore_wait(barrier, 4)
+
+    def meet(x_ref, semaphore, o_ref):
+        for device in range(4):
+            pl.semaphore_signal(semaphore, device_id=device)
+        pl.semaphore_wait(semaphore, 4)
+        o_ref[...] = x_ref[...] + 1
+
+    def program(x):
+        given = pl.BlockSpec(memory_space=pltpu.SEMAPHORE)
+        semaphore = pl.pallas_call(make, in_specs=[], out_specs=given, out_shape=pltpu.SemaphoreType.REGULAR(()),
+                                   compiler_params=pltpu.CompilerParams(collective_id=0))()
+        return pl.pallas_call(meet, in_specs=[pl.BlockSpec(memory_space=pltpu.VMEM), given], out_shape=jax.ShapeDtypeStruct.like(x),
+                              compiler_params=pltpu.CompilerParams(skip_device_barrier=True))(x, semaphore)
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:4]), ("x",))
+    spec = jax.sharding.PartitionSpec("x")
+    x = jnp.zeros((32, 128))
+    y, report = tilecheck.check(jax.jit(jax.shard_map(program, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)), x)
+    report.assert_clean()
+    np.testing.assert_array_equal(y, x + 1)
+
+
+def test_core_map():
+    """Kernels that a core_map makes of Refs."""
+    x = jnp.arange(16 * 128.0).reshape(16, 128)
+
+    @jax.jit
+    def program(x):
+        x_ref, y_ref = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
+
+        @pl.core_map(pltpu.create_tensorcore_mesh("core"))
+        def _():
+            pltpu.sync_copy(x_ref, y_ref)
+
+        return y_ref[...]
+
+    y, report = tilecheck.check(program, x)
+    report.assert_clean()
     np.testing.assert_array_equal(y, x)

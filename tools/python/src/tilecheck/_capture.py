@@ -14,7 +14,7 @@ import threading
 import jax
 import numpy as np
 from jax._src.interpreters import mlir
-from jax._src.pallas import hlo_interpreter
+from jax._src.pallas import hlo_interpreter, mpmd
 from jax._src.pallas.mosaic.interpret import interpret_pallas_call
 from jax.experimental.pallas import tpu as pltpu
 
@@ -66,8 +66,8 @@ class _Recorder:
         """The lowering of pallas_call on the CPU while capturing."""
         module = _lowering.standalone_module(ctx, [node.type for node in in_nodes], self.target, **params)
         name = re.search(r'kernel_name = "([^"]*)"', module)[1]
-        mapping = params["grid_mapping"]
-        bounds, prefetch = mapping.num_dynamic_grid_bounds, mapping.num_index_operands
+        mapping = params.get("grid_mapping")  # None: a core_map
+        bounds, prefetch = (mapping.num_dynamic_grid_bounds, mapping.num_index_operands) if mapping else (0, 0)
         roles = ["grid_bound"] * bounds + ["scalar_prefetch"] * prefetch
         roles += ["input"] * (len(in_nodes) - len(roles))
         mesh = getattr(ctx.module_context.axis_context, "mesh", None)
@@ -77,6 +77,8 @@ class _Recorder:
         def program(*operands):
             if self.golden == "none":
                 results = [jax.numpy.zeros(aval.shape, aval.dtype) for aval in out_avals]
+            elif mapping is None:
+                results = mpmd.mpmd_map_p.bind(*operands, interpret=True, **params)
             elif self.golden == "hlo-interpret":
                 results = hlo_interpreter.pallas_call_hlo_interpret(*operands, **params)
             else:

@@ -16,6 +16,7 @@ from jax._src.lib.mlir import ir
 from jax._src.lib.mlir.dialects import func as func_dialect
 from jax._src.lib.mlir.dialects import hlo
 from jax._src.pallas import core as pallas_core
+from jax._src.pallas import mpmd
 from jax._src.pallas import pallas_call as pallas_call_module
 from jax._src.pallas.mosaic import pallas_call_registration, tpu_info
 
@@ -43,7 +44,7 @@ def device_kind(target: str) -> tuple[str, int]:
     raise ValueError(f"unknown target {target!r}; known: {', '.join(DEVICE_KINDS)}")
 
 
-# Who lowers pallas_calls on the CPU: an object with takes(interpret) and lower(ctx, *nodes, interpret, **params), or None
+# Who lowers pallas_calls (and what core_map becomes, mpmd_map) on the CPU: an object with takes(interpret) and lower(ctx, *nodes, interpret, **params), or None
 # for JAX itself. JAX compiles anew when it changes, as for its own configuration.
 _lowered_by = config.config_ext.Config("tilecheck", None, include_in_jit_key=True, include_in_trace_context=True)
 
@@ -71,7 +72,15 @@ def _lower_on_cpu(ctx: mlir.LoweringRuleContext, *in_nodes, interpret, **params)
     return who.lower(ctx, *in_nodes, interpret=interpret, **params)
 
 
+def _lower_mpmd_on_cpu(ctx: mlir.LoweringRuleContext, *in_nodes, interpret, **params):
+    who = _lowered_by.value
+    if who is None or not who.takes(interpret):
+        return mpmd._mpmd_map_lowering(ctx, *in_nodes, interpret=interpret, **params)
+    return who.lower(ctx, *in_nodes, interpret=interpret, **params)
+
+
 mlir.register_lowering(pallas_call_p, _lower_on_cpu, platform="cpu")
+mlir.register_lowering(mpmd.mpmd_map_p, _lower_mpmd_on_cpu, platform="cpu")
 
 
 @contextlib.contextmanager
@@ -90,6 +99,8 @@ def as_target(target: str):
 
 def lower_as_tpu(ctx: mlir.LoweringRuleContext, *in_nodes, **params):
     """Emits what JAX emits for a TPU: a tpu_custom_call and, around it, conversions of booleans."""
+    if "meshes" in params:
+        return mpmd._mpmd_map_tpu_lowering(ctx, *in_nodes, interpret=False, **params)
     compiler_params = params.get("compiler_params")
     rule = None
     if compiler_params is not None:
@@ -145,6 +156,8 @@ def standalone_module(ctx: mlir.LoweringRuleContext, in_types: list[ir.Type], ta
 
 
 _Device = type(jax.devices("cpu")[0])  # has no num_cores, as a TPU's has
+_AbstractDevice = jax.sharding.AbstractDevice
+_num_cores = _AbstractDevice.num_cores  # None for a CPU
 _jax_answers = tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind
 _answers = None
 
@@ -156,12 +169,15 @@ def set_answers(target: str | None) -> str | None:
     before, _answers = _answers, target
     if target is None:
         tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind = _jax_answers
+        _AbstractDevice.num_cores = _num_cores
         if before is not None:
             del _Device.num_cores
     else:
         kind, cores = device_kind(target)
         tpu_info.get_device_kind, tpu_info.get_num_device_cores = (lambda: kind), (lambda: cores)
         _Device.num_cores = property(lambda device: cores)
+        _AbstractDevice.num_cores = property(
+            lambda device: cores if device.platform == "cpu" else _num_cores.__get__(device), _num_cores.__set__)
         _Device.device_kind = property(lambda device: kind if device.platform == "cpu" else _jax_answers[2].__get__(device))
     return before
 
@@ -188,10 +204,10 @@ class Call:
 
 
 def array_type(mlir_type):
-    tensor = ir.RankedTensorType(mlir_type)
-    name = str(tensor.element_type)
+    array = ir.ShapedType(mlir_type)  # a tensor, or the memref of a pinned buffer
+    name = str(array.element_type)
     name = "u" + name[2:] if name.startswith("ui") else name
-    return {"dtype": name, "shape": list(tensor.shape)}
+    return {"dtype": name, "shape": list(array.shape)}
 
 
 def describe(ctx: mlir.LoweringRuleContext, call: ir.Operation) -> Call:
