@@ -225,6 +225,15 @@ Ranges: A,B,C   A..B (doubling)   A..B*M   A..B+S)");
     subjects(c, "A B", "Two modules, payloads or capture directories");
     declare_subject_options(c);
 
+    c = command("exec", "Run a Python program, its Pallas kernels in the simulator", R"(Examples:
+  tilecheck exec -- python train.py
+  tilecheck exec --target v6e --checks race,sync -- python -m pytest tests/
+  tilecheck exec --schedule explore --budget 5s --on-finding collect --json report.json -- python train.py
+
+Needs Python with JAX and the package tilecheck (pip install ./tools/python).)");
+    subjects(c, "-- PROGRAM", "The program and its arguments");
+    declare_exec_options(c);
+
     c = command("completions", "Shell completions", R"(Examples:
   source <(tilecheck completions bash)
   tilecheck completions zsh > ~/.zfunc/_tilecheck
@@ -232,7 +241,30 @@ Ranges: A,B,C   A..B (doubling)   A..B*M   A..B+S)");
     subjects(c, "SHELL", "bash, zsh or fish");
   }
 
+  // The Python package reads these itself.
+  void declare_exec_options(CLI::App* c) {
+    group_ = "Machine";
+    value(c, "--target", passed_on_, "NAME", "Chip generation or JAX device kind (v5e)");
+    value(c, "--checks", passed_on_, "GROUP,..", "Of memory, init, race, sync and fit (all)");
+    value(c, "--schedule", passed_on_, "KIND", "As `tilecheck run` takes it");
+    value(c, "--budget", passed_on_, "TIME", "For explore and exhaustive, per kernel: 10s (default), 500ms, 2m");
+    value(c, "--numerics", passed_on_, "KIND", "exact, mxu or f64");
+    value(c, "--seed", passed_on_, "N", "Seed of random schedules (0)");
+    value(c, "--threads", passed_on_, "N", "Threads at most (all)");
+    value(c, "--cores", passed_on_, "N", "Cores of each device (1)");
+    value(c, "--remote-order", passed_on_, "HOW", "Remote copies between two cores: channel or none");
+    flag(c, "--take-over-interpret", passed_on_flag_, "Also kernels that ask to be interpreted");
+    group_ = "Output";
+    value(c, "--on-finding", passed_on_, "HOW", "raise (default; the program sees an exception), warn or collect");
+    value(c, "--error-on", passed_on_, "SEVERITY", "What counts as a finding: error (default), warning or note");
+    value(c, "--json", passed_on_, "FILE", "Write all reports as JSON");
+    value(c, "--sarif", passed_on_, "FILE", "Write all findings as SARIF");
+    flag(c, "-q,--quiet", passed_on_flag_, "No summary at the end");
+  }
+
   RawOptions& raw_;
+  std::string passed_on_;
+  bool passed_on_flag_ = false;
   CLI::App app_;
   std::string group_ = "Options";
 };
@@ -284,6 +316,7 @@ int dispatch(const std::string& command, CLI::App& app, const RawOptions& raw, s
     print(completions(raw.subjects.size() == 1 ? raw.subjects[0] : "", completion_table(app)));
     return 0;
   }
+  if (command == "exec") return exec_command(words);
   CommandLine line = finish(raw);
   line.words = std::move(words);
   if (command == "list") return list_command(line);

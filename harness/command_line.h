@@ -61,6 +61,9 @@ int explain_command(const CommandLine& line);
 int targets_command(const CommandLine& line);
 int inspect_command(const CommandLine& line);
 int diff_command(const CommandLine& line);
+// words: "exec", options, "--", a program and its arguments. Hands them to the Python package, in the program's own
+// Python where it names one; returns only when there is none.
+int exec_command(const std::vector<std::string>& words);
 
 // The targets that --target names; v5e when none is given. "all", names, files of targets.
 std::vector<Target> chosen_targets(const CommandLine& line);

@@ -26,6 +26,8 @@ struct Kernel {
   Dims mesh;
   // Fit, compile rules and time, and the findings of these: they do not depend on values.
   Outcome analysis;
+  // Milliseconds spent on exploring schedules, in all calls.
+  std::shared_ptr<std::atomic<int64_t>> explored_ms = std::make_shared<std::atomic<int64_t>>(0);
 };
 
 class KernelCache {

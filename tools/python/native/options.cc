@@ -40,6 +40,13 @@ uint32_t parse_checks(const std::string& text) {
   return checks;
 }
 
+void parse_order(const std::string& text, CallOptions& options) {
+  options.explore = text == "explore"      ? CallOptions::Explore::many
+                    : text == "exhaustive" ? CallOptions::Explore::all
+                                           : CallOptions::Explore::none;
+  if (options.explore == CallOptions::Explore::none) options.launch.sync.schedule = parse_schedule(text);
+}
+
 }  // namespace
 
 std::string_view name(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
@@ -92,7 +99,10 @@ CallOptions parse_options(std::string_view text) {
       } else if (key == "checks") {
         options.checks = parse_checks(value.get<std::string>());
       } else if (key == "schedule") {
-        options.launch.sync.schedule = parse_schedule(value.get<std::string>());
+        parse_order(value.get<std::string>(), options);
+      } else if (key == "budget") {
+        options.budget_seconds = value.get<double>();
+        if (!(options.budget_seconds > 0)) throw InputError("budget", value.dump() + "; expected seconds above 0");
       } else if (key == "numerics") {
         constexpr std::array<std::string_view, 3> names{"exact", "mxu", "f64"};
         options.launch.numerics = static_cast<Numerics>(choose(key, value.get<std::string>(), names));

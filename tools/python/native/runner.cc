@@ -1,17 +1,21 @@
 #include "tools/python/native/runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 
 #include "harness/writers.h"
+#include "sim/sync/explore.h"
 #include "sim/types/error.h"
 #include "tools/python/native/interrupt.h"
 #include "tools/python/native/packed.h"
 
 namespace tilecheck::python {
 namespace {
+
+constexpr int64_t kMaxExploredRuns = 10'000;
 
 // The call's values as the simulator keeps them: the caller's own memory, or unpacked.
 std::vector<HostArray> operand_arrays(const DeviceArrays& device) {
@@ -52,6 +56,38 @@ CallStatus judge(const Kernel& kernel, const Outcome& outcome) {
   return {};
 }
 
+// Under the schedule that was asked for, or under many of them while the kernel's budget lasts: then the run is the one
+// that failed, or that of the default schedule.
+LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const std::vector<DeviceArgs>& args,
+                           LaunchOptions options, Outcome& outcome) {
+  const bool all = kernel.options.explore == CallOptions::Explore::all;
+  const double left = kernel.options.budget_seconds - static_cast<double>(*kernel.explored_ms) / 1e3;
+  if (kernel.options.explore == CallOptions::Explore::none || left <= 0)
+    return launch(spec, kernel.body, args, options);
+  LaunchOptions one = options;
+  one.sync.record_decisions = true;
+  const RunFunction run = [&](const ScheduleSpec& schedule) {
+    one.sync.schedule = schedule;
+    LaunchResult result = launch(spec, kernel.body, args, one);
+    Report& report = result.report;
+    drop_unchecked(kernel.options, report.findings);
+    const bool failed = !report.incomplete.empty() || std::ranges::any_of(report.findings, [&](const Finding& f) {
+      return f.severity >= kernel.options.threshold;
+    });
+    return RunOutcome{failed, report.schedule_independent, report.replay, std::move(result.alternatives)};
+  };
+  const ExploreOptions explore_options{left, kMaxExploredRuns, options.sync.seed};
+  const Exploration e = all ? explore_exhaustively(run, explore_options) : explore(run, explore_options);
+  *kernel.explored_ms += static_cast<int64_t>(e.seconds * 1e3);
+  if (e.failed) options.sync.schedule = e.failing;
+  LaunchResult result = launch(spec, kernel.body, args, options);
+  outcome.exploration =
+      ExplorationOutcome{e.runs, e.complete, e.schedule_independent, e.failed ? to_string(e.failing) : ""};
+  if (all && !e.complete && !e.failed)
+    result.report.incomplete.push_back("exploration of all schedules: ended after " + std::to_string(e.runs) + " runs");
+  return result;
+}
+
 CallStatus run_kernel(const Kernel& kernel, const std::vector<DeviceArrays>& devices, Outcome& outcome) {
   const auto start = std::chrono::steady_clock::now();
   const InterruptWatch watch;
@@ -63,13 +99,14 @@ CallStatus run_kernel(const Kernel& kernel, const std::vector<DeviceArrays>& dev
     if (args.empty()) bounds = payload.bounds(operands);
     args.push_back(payload.arguments(operands));
   }
+  KernelSpec own_spec;
   LaunchOptions options = kernel.options.launch;
   options.devices = static_cast<int>(devices.size());
   options.mesh = kernel.mesh;
   options.progress = [](int64_t, int64_t) { return !InterruptWatch::interrupted(); };
-  LaunchResult run = bounds.empty() ? launch(kernel.spec, kernel.body, args, options)
-                                    : launch(payload.spec(bounds), kernel.body, args, options);
+  const KernelSpec& spec = bounds.empty() ? kernel.spec : (own_spec = payload.spec(bounds));
   outcome = kernel.analysis;
+  LaunchResult run = launch_orders(kernel, spec, args, options, outcome);
   std::vector<Finding> findings = std::move(run.report.findings);
   run.report.findings = std::move(outcome.report.findings);
   run.report.findings.insert(run.report.findings.end(), findings.begin(), findings.end());

@@ -20,7 +20,10 @@ def over_devices(fixture):
 
 @pytest.mark.parametrize("fixture", FIXTURES.values(), ids=FIXTURES)
 def test_fixture(fixture):
-    value, report = tilecheck.check(over_devices(fixture), *fixture.operands)
+    if fixture.findings == ("vmem-overflow",):  # told without taking the memory
+        report = tilecheck.fit(fixture.call, *fixture.operands)
+    else:
+        value, report = tilecheck.check(over_devices(fixture), *fixture.operands)
     if fixture.findings:
         assert set(fixture.findings) <= set(report.kinds()), report
         return

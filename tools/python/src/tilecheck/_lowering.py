@@ -155,7 +155,7 @@ def standalone_module(ctx: mlir.LoweringRuleContext, in_types: list[ir.Type], ta
         return str(module) + "\n"
 
 
-_Device = type(jax.devices("cpu")[0])  # has no num_cores, as a TPU's has
+_Device = jax.Device  # a CPU has no num_cores, as a TPU's has
 _AbstractDevice = jax.sharding.AbstractDevice
 _num_cores = _AbstractDevice.num_cores  # None for a CPU
 _jax_answers = tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind

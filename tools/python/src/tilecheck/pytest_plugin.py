@@ -1,37 +1,25 @@
 """pytest --tilecheck: an existing test suite with every Pallas TPU kernel run by Tilecheck.
 
 A test in which a kernel has a finding fails, with the report. `[tool.tilecheck]` in pyproject.toml holds defaults for
-target, schedule, seed and checks; the command line outranks it. JUnit files get tilecheck_kernels and tilecheck_findings
+what tilecheck.jax.enable takes; the command line outranks it. JUnit files get tilecheck_kernels and tilecheck_findings
 as properties of each test that ran a kernel."""
 
 import pathlib
-import tomllib
 
 import pytest
 
-OPTIONS = ("target", "schedule", "seed", "checks")
+OPTIONS = ("target", "schedule", "budget", "seed", "checks")
 
 
 def pytest_addoption(parser):
     group = parser.getgroup("tilecheck", "Pallas TPU kernels in the Tilecheck simulator")
     group.addoption("--tilecheck", action="store_true", help="run every Pallas TPU kernel in Tilecheck; findings fail the test")
     group.addoption("--tilecheck-target", metavar="CHIP", help="v2 to v7x, default v5e")
-    group.addoption("--tilecheck-schedule", metavar="SCHEDULE", help="lazy (default), eager, lifo, random:N, pct:N:D, torn, ...")
+    group.addoption("--tilecheck-schedule", metavar="SCHEDULE", help="lazy (default), eager, lifo, random:N, pct:N:D, torn, explore, ...")
+    group.addoption("--tilecheck-budget", metavar="TIME", help="for explore and exhaustive, per kernel: 10s (default), 500ms, 2m")
     group.addoption("--tilecheck-seed", metavar="N", type=int, help="what random schedules start from")
     group.addoption("--tilecheck-checks", metavar="LIST", help="of memory,init,race,sync,fit; default all")
     group.addoption("--tilecheck-sarif", metavar="FILE", help="write all findings as SARIF")
-
-
-def project_defaults(root):
-    """[tool.tilecheck] of the project's pyproject.toml. An unknown key is an error."""
-    path = pathlib.Path(root) / "pyproject.toml"
-    if not path.exists():
-        return {}
-    table = tomllib.loads(path.read_text()).get("tool", {}).get("tilecheck", {})
-    for key in table:
-        if key not in OPTIONS:
-            raise pytest.UsageError(f"{path.name}: [tool.tilecheck] has no {key!r}; known: {', '.join(OPTIONS)}")
-    return table
 
 
 def pytest_configure(config):
@@ -41,16 +29,17 @@ def pytest_configure(config):
         if given or config.getoption("tilecheck_sarif"):
             raise pytest.UsageError("--tilecheck-... options need --tilecheck")
         return
-    config.pluginmanager.register(Plugin(project_defaults(config.rootpath) | given, config.getoption("tilecheck_sarif")))
+    config.pluginmanager.register(Plugin(config.rootpath, given, config.getoption("tilecheck_sarif")))
 
 
 class Plugin:
-    def __init__(self, options, sarif):
-        from tilecheck import _report
+    def __init__(self, root, given, sarif):
+        from tilecheck import _options, _report
         from tilecheck import jax as door
 
         try:
-            door.enable(**options, on_finding="collect")
+            # A finding is the test's, and is told after it.
+            door.enable(**(_options.project_defaults(root) | given | {"on_finding": "collect"}))
         except (_report.InputError, ValueError) as error:
             raise pytest.UsageError(f"tilecheck: {error}") from error
         self.sarif = sarif
@@ -85,25 +74,8 @@ class Plugin:
             pathlib.Path(self.sarif).write_text(_native.text("sarif", 0))
 
     def pytest_terminal_summary(self, terminalreporter):
-        from tilecheck import _native
+        from tilecheck import _native, _summary
 
-        write = terminalreporter.write_line
         terminalreporter.section("tilecheck")
-        kernels = [kernel for _, kernel in self.kernels]
-        write(f"{len(kernels)} kernels, {sum(k.calls for k in kernels)} calls, {sum(k.seconds for k in kernels):.2f} s in the simulator")
-        kinds = {}
-        for test, kernel in self.kernels:
-            for finding in kernel.findings:
-                kinds.setdefault((finding["severity"], finding["kind"]), []).append(test)
-        for (severity, kind), tests in sorted(kinds.items()):
-            write(f"{severity} {kind}: {len(tests)} in {len(set(tests))} tests, first {tests[0]}")
-        if kernels:
-            slowest = max(self.kernels, key=lambda k: k[1].seconds)
-            write(f"slowest: {slowest[1].name}, {slowest[1].seconds:.2f} s in {slowest[0]}")
-        sized = [k for k in kernels if k.fit and k.fit["limit_bytes"]]
-        if sized:
-            nearest = max(sized, key=lambda k: k.fit["need_bytes"] / k.fit["limit_bytes"])
-            share = 100 * nearest.fit["need_bytes"] / nearest.fit["limit_bytes"]
-            write(f"nearest to its VMEM limit: {nearest.name}, {share:.0f}% of {nearest.fit['limit_bytes']} bytes")
-        for unused in _native.call("unused_suppressions"):
-            write(f"{unused['file']}:{unused['line']}: suppression of {', '.join(unused['kinds'])} was not needed")
+        for line in _summary.lines(self.kernels, _native.call("unused_suppressions")):
+            terminalreporter.write_line(line)
