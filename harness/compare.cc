@@ -72,15 +72,47 @@ double error_of(double value, double expected) {
   return std::isfinite(error) ? error : kInf;
 }
 
+// Where values begin to count as far above the rest: 16 times the median size of what is finite and not zero, of some
+// thousand elements taken at even distances. Infinite when there is none.
+double knee_of(const HostArray& expected) {
+  constexpr int64_t kSamples = 4096;
+  std::vector<double> sizes;
+  const int64_t step = std::max<int64_t>(1, expected.size() / kSamples);
+  for (int64_t i = 0; i < expected.size(); i += step) {
+    const double size = std::abs(expected.at(i));
+    if (size > 0 && std::isfinite(size)) sizes.push_back(size);
+  }
+  if (sizes.empty()) return kInf;
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::ranges::nth_element(sizes, middle);
+  return 16 * *middle;
+}
+
+// How much more error a value may have for its size.
+double proportion(double expected, double knee) { return std::max(1.0, std::abs(expected) / knee); }
+
 // The largest error of the naive computation where it and the reference are finite.
-double largest_error(const HostArray& naive, const HostArray& expected, const HostArray* valid) {
+double largest_error(const HostArray& naive, const HostArray& expected, const HostArray* valid, double knee) {
   double largest = 0;
   for (int64_t i = 0; i < naive.size(); ++i) {
     if (valid && valid->at(i) == 0) continue;
-    const double error = error_of(naive.at(i), expected.at(i));
+    const double want = expected.at(i), error = error_of(naive.at(i), want) / proportion(want, knee);
     if (std::isfinite(error)) largest = std::max(largest, error);
   }
   return largest;
+}
+
+// What a type makes of a value that it may be unable to hold.
+double held_by(DType dtype, double value) {
+  if (!is_floating(dtype)) {
+    if (!(std::abs(value) < 0x1p53) || bits(dtype) > 52) return value;
+    const double range = std::ldexp(1.0, bits(dtype));
+    const double wrapped = value - range * std::floor(value / range);  // in [0, range)
+    return is_signed_int(dtype) && wrapped >= range / 2 ? wrapped - range : wrapped;
+  }
+  alignas(8) std::array<std::byte, 8> stored{};
+  store_from_double(dtype, stored.data(), value);
+  return load_as_double(dtype, stored.data());
 }
 
 void require_shape(const HostArray& array, const HostArray& result, const char* what) {
@@ -120,16 +152,21 @@ struct Judgement {
 
 class Judge {
  public:
-  Judge(const HostArray& result, const HostArray& expected, const CompareRule& rule, double naive_error)
+  Judge(const HostArray& result, const HostArray& expected, const CompareRule& rule, double naive_error, double knee)
       : result_(result),
         expected_(expected),
         rule_(rule),
-        slack_(rule.atol + (rule.naive_factor > 0 ? rule.naive_factor * naive_error : 0)),
+        naive_slack_(rule.naive_factor > 0 ? rule.naive_factor * naive_error : 0),
+        knee_(knee),
         same_type_(result.dtype() == expected.dtype()),
         wide_(same_type_ && !is_floating(result.dtype()) && storage_bytes(result.dtype()) == 8) {}
 
   Judgement operator()(int64_t i, double value, double expected) const {
     double error = error_of(value, expected);
+    if (error != 0 && !same_type_ && (!std::isfinite(value) || !is_floating(result_.dtype()))) {
+      expected = held_by(result_.dtype(), expected);
+      error = error_of(value, expected);
+    }
     if (wide_) error = distance_64_bit(result_, expected_, i);
     if (rule_.bit_equal) {
       bool equal = error == 0;
@@ -140,7 +177,7 @@ class Judge {
       return {error, equal ? 0 : kInf};
     }
     if (error == 0) return {0, 0};
-    const double allowed = slack_ + rule_.rtol * std::abs(expected);
+    const double allowed = rule_.atol + rule_.rtol * std::abs(expected) + naive_slack_ * proportion(expected, knee_);
     // An infinite expected value makes everything "allowed"; only itself is right.
     if (!std::isfinite(error) || !std::isfinite(allowed) || allowed <= 0) return {error, kInf};
     return {error, error / allowed};
@@ -150,7 +187,7 @@ class Judge {
   const HostArray& result_;
   const HostArray& expected_;
   const CompareRule& rule_;
-  double slack_;
+  double naive_slack_, knee_;
   bool same_type_;
   bool wide_;  // 64-bit integers
 };
@@ -185,10 +222,11 @@ CompareRule default_rule(DType dtype, const HostArray& expected) {
   if (!is_floating(dtype)) return {.bit_equal = true};
   double sum = 0;
   int64_t count = 0;
+  const double knee = knee_of(expected);
   for (int64_t i = 0; i < expected.size(); ++i) {
     const double value = std::abs(expected.at(i));
     if (!std::isfinite(value)) continue;
-    sum += value;
+    sum += std::min(value, knee);
     ++count;
   }
   const double u = unit_roundoff(dtype);
@@ -203,12 +241,13 @@ Comparison compare(const HostArray& result, const HostArray& expected, const Com
   if (valid) require_shape(*valid, result, "valid mask");
   Comparison c;
   c.elements = result.size();
-  if (naive && rule.naive_factor > 0) c.naive_error = largest_error(*naive, expected, valid);
+  const double knee = naive && rule.naive_factor > 0 ? knee_of(expected) : kInf;
+  if (naive && rule.naive_factor > 0) c.naive_error = largest_error(*naive, expected, valid, knee);
   c.rule = rule_text(rule, c.naive_error);
-  const Judge judge(result, expected, rule, c.naive_error);
+  const Judge judge(result, expected, rule, c.naive_error, knee);
   int64_t zeros = 0, worst = -1;
   double worst_error = 0;
-  bool only_zeros = true;
+  bool only_zeros = true, only_non_finite = true;
   std::array<double, kBlock> values, wanted, keep;
   for (int64_t begin = 0; begin < result.size(); begin += kBlock) {
     const int64_t count = std::min(kBlock, result.size() - begin);
@@ -224,6 +263,7 @@ Comparison compare(const HostArray& result, const HostArray& expected, const Com
       if (rule.skip_expected_nan && std::isnan(want)) continue;
       ++c.compared_elements;
       only_zeros = only_zeros && value == 0 && want == 0;
+      only_non_finite = only_non_finite && !std::isfinite(value) && !std::isfinite(want);
       const Judgement judged = judge(begin + j, value, want);
       const double ulp = judged.error == 0 ? 0 : ulp_distance(result.dtype(), value, want);
       const size_t bin = ulp_bin(ulp);
@@ -245,13 +285,15 @@ Comparison compare(const HostArray& result, const HostArray& expected, const Com
   }
   if (worst >= 0) c.worst = index_of(worst, result.shape());
   if (c.elements > 0) c.zero_share = static_cast<double>(zeros) / static_cast<double>(c.elements);
-  c.nothing_compared = c.compared_elements == 0 || only_zeros;
+  c.nothing_compared = c.wrong == 0 && (c.compared_elements == 0 || only_zeros || only_non_finite);
   return c;
 }
 
 std::string to_text(const Comparison& c, const std::string& name) {
   if (c.nothing_compared)
-    return c.compared_elements == 0 ? "nothing compared: no elements" : "nothing compared: only zeros on both sides";
+    return c.compared_elements == 0     ? "nothing compared: no elements"
+           : c.non_finite == c.elements ? "nothing compared: nothing finite on both sides"
+                                        : "nothing compared: only zeros on both sides";
   char text[160];
   std::string line = c.pass() ? "pass  " : "FAIL  ";
   if (c.wrong > 0) {

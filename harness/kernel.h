@@ -75,6 +75,9 @@ struct InputHint {
   double low = -1, high = 1;                                   // floats: uniform in [low, high)
   int64_t int_low = 0, int_high = 8;                           // integers: uniform in [int_low, int_high)
   std::function<HostArray(uint64_t seed, int device)> values;  // instead: page tables, segment ids, lengths
+  // Instead, whatever fill is asked for: what another kernel makes of the device's other operands (all of them are
+  // given; derived ones may be empty).
+  std::function<HostArray(std::span<const HostArray> operands)> derived;
 };
 
 // How a result is judged. With a naive computation: its error against the reference, times `naive_factor`, plus the
@@ -96,9 +99,11 @@ struct KernelCase {
 
   // Both take one device's operands (scalar prefetch, then inputs) and give one array per result; an array without
   // value is not compared. reference: in f64 (or the result's own integer type). naive: the same computation done
-  // plainly in the kernel's own types, so that its error says how much rounding is to be expected.
+  // plainly in the kernel's own types and numerics, so that its error says how much rounding is to be expected.
   std::function<Arrays(std::span<const HostArray> operands)> reference;
-  std::function<Arrays(std::span<const HostArray> operands)> naive;
+  std::function<Arrays(std::span<const HostArray> operands, Numerics numerics)> naive;
+  // Only adds, multiplies, compares and moves: small integers give exact results in every type.
+  bool is_exact_on_integers = false;
   // Instead of `reference` when results depend on other devices' operands: one entry per device, in and out.
   std::function<std::vector<Arrays>(std::span<const Arrays> operands)> device_reference;
   std::vector<ResultRule> rules;  // per result; missing ones are defaults

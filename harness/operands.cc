@@ -44,14 +44,15 @@ HostArray read_operand(const Operand& o, const std::string& file, std::optional<
   return array.dtype() == o.dtype ? array : array.convert(o.dtype);
 }
 
+HostArray checked(const Operand& o, HostArray array) {
+  if (array.dtype() != o.dtype || !(array.shape() == o.shape))
+    throw std::logic_error("the hint for operand " + o.name + " makes " + array_text(array.dtype(), array.shape()));
+  return array;
+}
+
 HostArray fill_operand(const Subject& s, size_t i, int device, const RunOptions& options) {
   const Operand& o = s.operands[i];
-  if (!options.fill && o.hint.values) {
-    HostArray array = o.hint.values(options.seed, device);
-    if (array.dtype() != o.dtype || !(array.shape() == o.shape))
-      throw std::logic_error("the hint for operand " + o.name + " makes " + array_text(array.dtype(), array.shape()));
-    return array;
-  }
+  if (!options.fill && o.hint.values) return checked(o, o.hint.values(options.seed, device));
   Fill how{.kind = options.fill.value_or(FillKind::random),
            .seed = options.seed,
            .stream = static_cast<uint64_t>(device) * s.operands.size() + i,
@@ -90,6 +91,7 @@ std::vector<Arrays> make_operands(const Subject& s, const RunOptions& options, s
   std::vector<Arrays> all(static_cast<size_t>(s.devices));
   std::vector<std::string> steering;
   for (int d = 0; d < s.devices; ++d) {
+    std::vector<size_t> derived;
     for (size_t i = 0; i < s.operands.size(); ++i) {
       const Operand& o = s.operands[i];
       const std::vector<std::string> keys = keys_of(s, i, d);
@@ -109,10 +111,15 @@ std::vector<Arrays> make_operands(const Subject& s, const RunOptions& options, s
       } else {
         if (checked_element_count(o.shape, storage_bytes(o.dtype)) < 0)
           throw InputError("operand " + o.name, "shape " + to_tuple(o.shape) + " does not fit in memory");
-        array = fill_operand(s, i, d, options);
+        if (o.hint.derived)
+          derived.push_back(i);
+        else
+          array = fill_operand(s, i, d, options);
         if (s.is_payload && o.role != Operand::Role::input && d == 0) steering.push_back(o.name);
       }
     }
+    Arrays& mine = all[static_cast<size_t>(d)];
+    for (const size_t i : derived) mine[i] = checked(s.operands[i], s.operands[i].hint.derived(mine));
   }
   if (!steering.empty())
     warnings.push_back("values made up for " + join(steering, ", ") +

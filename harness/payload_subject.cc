@@ -88,6 +88,9 @@ Subject subject_of(mosaic::KernelModule kernel, std::string name) {
   s.name = std::move(name);
   s.is_payload = true;
   s.headline = kernel.name + "   " + headline(kernel);
+  s.asks_for_core = false;
+  mosaic::walk(kernel.main->body,
+               [&](const mosaic::Op& op) { s.asks_for_core |= op.code == mosaic::OpCode::tpu_core_id; });
   const int bounds = kernel.dynamic_bounds;
   for (int i = 0; i < static_cast<int>(kernel.call.operands.size()); ++i) {
     const mosaic::ArrayType& type = kernel.call.operands[static_cast<size_t>(i)];

@@ -17,10 +17,21 @@
 namespace tilecheck {
 namespace {
 
+// Of --expect: results and devices that are not there would never be compared.
+void refuse_unknown_results(const Subject& s, const RunOptions& options) {
+  for (const auto& [key, file] : options.expect) {
+    const auto [result, device] = key;
+    if (result >= 0 && result < static_cast<int>(s.results.size()) && device >= 0 && device < s.devices) continue;
+    throw InputError("--expect " + std::to_string(result) + (s.devices > 1 ? ".dev" + std::to_string(device) : ""),
+                     "no such result: " + s.name + " has " + plural(static_cast<int64_t>(s.results.size()), "result") +
+                         (s.devices > 1 ? " on each of " + plural(s.devices, "device") : "") + ", counted from 0");
+  }
+}
+
 CompareRule rule_for(const RunOptions& options, const ResultRule& rule, const HostArray& result,
-                     const HostArray& expected, bool has_naive) {
+                     const HostArray& expected, bool has_naive, bool exact_on_integers = true) {
   if (options.atol || options.rtol) return {.atol = options.atol.value_or(0), .rtol = options.rtol.value_or(0)};
-  if (options.bit_equal || rule.bit_equal) return {.bit_equal = true};
+  if ((options.bit_equal && exact_on_integers) || rule.bit_equal) return {.bit_equal = true};
   CompareRule r = default_rule(result.dtype(), expected);
   if (r.bit_equal) return r;
   if (rule.atol >= 0) r.atol = rule.atol;
@@ -67,7 +78,7 @@ class Judge {
 
   void judge(const std::vector<DeviceResults>& devices, Outcome& outcome) {
     if (options_.compare && subject_.reference) reference_ = subject_.reference(operands_);
-    if (options_.compare && subject_.naive) naive_ = subject_.naive(operands_);
+    if (options_.compare && subject_.naive) naive_ = subject_.naive(operands_, options_.launch.numerics);
     for (size_t d = 0; d < devices.size(); ++d)
       for (size_t i = 0; i < devices[d].out.size(); ++i) judge_one(devices[d], d, i, outcome);
   }
@@ -82,17 +93,26 @@ class Judge {
     if (i < device.undefined.size())
       r.undefined = std::ranges::count_if(device.undefined[i], [](uint8_t u) { return u != 0; });
     Severity nothing = Severity::error;
-    compare_one(array, d, i, r, nothing);
+    bool is_other_numerics = false;
+    compare_one(array, d, i, r, nothing, is_other_numerics);
     if (r.failed() || (r.comparison && r.comparison->max_abs_error > 0 && launched_.spec.step_count() <= kQuickSteps)) {
       if (!r.comparison->nothing_compared)
         r.worst_step =
             last_writer(launched_.spec, static_cast<int>(i), r.comparison->worst, launched_.args[d]).value_or(Dims{});
     }
-    if (r.failed()) outcome.report.findings.push_back(mismatch(r, launched_.spec, i, nothing));
+    if (r.failed()) {
+      Finding f = mismatch(r, launched_.spec, i, nothing);
+      if (is_other_numerics && f.severity == Severity::error) {
+        f.severity = Severity::warning;
+        f.notes.push_back("the golden was made with exact numerics, which --numerics is not");
+      }
+      outcome.report.findings.push_back(std::move(f));
+    }
     outcome.results.push_back(std::move(r));
   }
 
-  void compare_one(const HostArray& array, size_t d, size_t i, ResultOutcome& r, Severity& nothing) {
+  void compare_one(const HostArray& array, size_t d, size_t i, ResultOutcome& r, Severity& nothing,
+                   bool& is_other_numerics) {
     const ResultInfo& info = subject_.results[i];
     const ResultRule rule = i < subject_.rules.size() ? subject_.rules[i] : ResultRule{};
     if (const auto file = options_.expect.find({static_cast<int>(i), static_cast<int>(d)});
@@ -117,16 +137,20 @@ class Judge {
         r.comparison = compare(array, e->array, golden, nullptr,
                                e->valid.has_value() && e->valid.size() > 0 ? &e->valid : nullptr);
         nothing = Severity::note;  // goldens of zeros, or undefined throughout, are what they are
+        is_other_numerics = options_.launch.numerics != Numerics::exact;
       }
       return;
     }
     if (d >= reference_.size() || i >= reference_[d].size() || !is_set(reference_[d][i])) return;
-    const HostArray& expected = reference_[d][i];
-    check_shape(info, expected, "reference of " + subject_.name);
+    check_shape(info, reference_[d][i], "reference of " + subject_.name);
+    const bool whole = options_.bit_equal && subject_.is_exact_on_integers;
+    const HostArray expected =
+        whole && is_floating(array.dtype()) ? reference_[d][i].convert(array.dtype()) : reference_[d][i];
     const bool has_naive = d < naive_.size() && i < naive_[d].size() && is_set(naive_[d][i]);
     r.against = "reference";
-    r.comparison = compare(array, expected, rule_for(options_, rule, array, expected, has_naive),
-                           has_naive ? &naive_[d][i] : nullptr);
+    r.comparison =
+        compare(array, expected, rule_for(options_, rule, array, expected, has_naive, subject_.is_exact_on_integers),
+                has_naive ? &naive_[d][i] : nullptr);
   }
 
   static bool is_set(const HostArray& a) { return a.data() != nullptr || a.size() == 0; }
@@ -197,6 +221,9 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   o.subject = subject.name;
   o.source_folder = subject.source_folder;
   o.headline = subject.headline;
+  refuse_unknown_results(subject, options);
+  if (options.bit_equal && !subject.is_exact_on_integers && subject.reference)
+    o.warnings.push_back(subject.name + " is not exact on integers: judged by its own rule instead of bit by bit");
   log_line(LogLevel::info, "run " + subject.name + ", schedule " + to_string(options.launch.sync.schedule) + ", seed " +
                                std::to_string(options.seed));
   {
@@ -207,6 +234,8 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   launch_options.devices = subject.devices;
   launch_options.mesh = subject.mesh;
   launch_options.cores = std::max(launch_options.cores, subject.cores);
+  // Without a grid there is nothing to share, and a second core would do the same again.
+  if (subject.spec.grid.empty() && !subject.asks_for_core) launch_options.cores = 1;
   launch_options.sync.seed = options.seed;
   if (!launch_options.target) launch_options.target = &target_named("v5e");
   std::optional<Launchable> launched;

@@ -45,7 +45,13 @@ Subject subject_of(const KernelCase& c, std::string name) {
     return l;
   };
   s.reference = c.device_reference ? c.device_reference : each_device(c.reference);
-  s.naive = each_device(c.naive);
+  if (c.naive)
+    s.naive = [naive = c.naive](std::span<const Arrays> operands, Numerics numerics) {
+      std::vector<Arrays> all;
+      for (const Arrays& device : operands) all.push_back(naive(device, numerics));
+      return all;
+    };
+  s.is_exact_on_integers = c.is_exact_on_integers;
   s.rules = c.rules;
   return s;
 }

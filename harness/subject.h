@@ -52,6 +52,7 @@ struct Subject {
   int devices = 1;
   Dims mesh;
   int cores = 1;
+  bool asks_for_core = true;  // its body may depend on the core it runs on
   bool is_payload = false;
   std::string source_folder;  // of a payload: its own; Python sources may lie there
 
@@ -65,7 +66,8 @@ struct Subject {
 
   // What the results should be; all may be unset.
   std::function<std::vector<Arrays>(std::span<const Arrays> operands)> reference;  // per device, per result
-  std::function<std::vector<Arrays>(std::span<const Arrays> operands)> naive;
+  std::function<std::vector<Arrays>(std::span<const Arrays> operands, Numerics)> naive;
+  bool is_exact_on_integers = false;  // see KernelCase
   std::vector<ResultRule> rules;
   std::function<std::optional<Expected>(int device, int result)> expected;
   std::map<std::pair<int, int>, std::string> operand_files;  // (device, operand): where a capture keeps it

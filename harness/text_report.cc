@@ -185,9 +185,10 @@ std::string text_summary(std::span<const Outcome> outcomes, const WriterOptions&
     } else {
       what = counted(o.report);
       if (!o.report.incomplete.empty()) what = "not modelled: " + o.report.incomplete.front();
-      const auto failed = std::ranges::count_if(o.results, &ResultOutcome::failed);
-      const auto compared =
-          std::ranges::count_if(o.results, [](const ResultOutcome& r) { return r.comparison.has_value(); });
+      const auto is_compared = [](const ResultOutcome& r) { return r.comparison && !r.comparison->nothing_compared; };
+      const auto failed =
+          std::ranges::count_if(o.results, [&](const ResultOutcome& r) { return is_compared(r) && r.failed(); });
+      const auto compared = std::ranges::count_if(o.results, is_compared);
       if (failed > 0)
         what += "; " + std::to_string(failed) + " of " + plural(compared, "result") + " wrong";
       else if (o.ran)

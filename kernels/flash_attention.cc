@@ -175,11 +175,11 @@ NaiveRows naive_rows(const FlashAttention& p, const Tile& q, const Tile& k, cons
   return {convert(matmul(probabilities, v), p.dtype), l, m};
 }
 
-Arrays naive_of(const FlashAttention& p, std::span<const HostArray> in) {
+Arrays naive_of(const FlashAttention& p, std::span<const HostArray> in, Numerics numerics) {
   constexpr int64_t kQueries = 256;  // handled together
   Arrays results{HostArray(p.dtype, in[0].shape()), HostArray(DType::f32, {p.batch, p.heads, p.q_len, 1}),
                  HostArray(DType::f32, {p.batch, p.heads, p.q_len, 1})};
-  Naive naive;
+  Naive naive(numerics);
   for (int64_t b = 0; b < p.batch; ++b)
     for (int64_t h = 0; h < p.heads; ++h) {
       const Tile k = naive.tile(in[1], {b, h}), v = naive.tile(in[2], {b, h});
@@ -259,7 +259,7 @@ KernelCase flash_attention_case(const FlashAttention& p) {
     c.hints[4].values = [p](uint64_t seed, int) { return packed_segments({p.batch, 1, p.kv_len}, seed); };
   }
   c.reference = [p](std::span<const HostArray> in) { return reference_of(p, in); };
-  c.naive = [p](std::span<const HostArray> in) { return naive_of(p, in); };
+  c.naive = [p](std::span<const HostArray> in, Numerics numerics) { return naive_of(p, in, numerics); };
   const Shape q_shape{p.batch, p.heads, p.q_len, p.head_dim}, kv_shape{p.batch, p.heads, p.kv_len, p.head_dim};
   c.headline = q_shape == kv_shape ? "q,k,v " + array_text(p.dtype, q_shape)
                                    : "q " + array_text(p.dtype, q_shape) + ", k,v " + array_text(p.dtype, kv_shape);

@@ -72,8 +72,8 @@ KernelCase make(const ParamValues& params) {
     };
     return Arrays{from_reference(reference::layer_norm(to_reference(in[0]), row(in[1]), row(in[2]), epsilon))};
   };
-  c.naive = [epsilon](std::span<const HostArray> in) {
-    Naive naive;
+  c.naive = [epsilon](std::span<const HostArray> in, Numerics numerics) {
+    Naive naive(numerics);
     return Arrays{Naive::array(layer_norm(naive.tile(in[0]), naive.tile(in[1]), naive.tile(in[2]), epsilon))};
   };
   c.headline = "x " + array_text(dtype, {rows, columns});

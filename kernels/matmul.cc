@@ -79,11 +79,12 @@ KernelCase make(const ParamValues& params) {
   c.spec.scratch = {{.name = "sum", .dtype = sum_dtype, .shape = {block_m, block_n}}};
   c.body = body_for(k, block_k);
   c.hints.assign(2, {.int_low = -8, .int_high = 8});
+  c.is_exact_on_integers = true;
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::matmul(to_reference(in[0]), to_reference(in[1])))};
   };
-  c.naive = [result_dtype](std::span<const HostArray> in) {
-    Naive naive;
+  c.naive = [result_dtype](std::span<const HostArray> in, Numerics numerics) {
+    Naive naive(numerics);
     return Arrays{Naive::array(convert(matmul(naive.tile(in[0]), naive.tile(in[1])), result_dtype))};
   };
   c.headline = "a " + array_text(dtype, {m, k}) + ", b " + array_text(dtype, {k, n});

@@ -88,7 +88,7 @@ KernelCase mha_case(const Mha& p) {
   c.body = [p](Core& core, std::span<const Ref> refs) { body(p, core, Refs(p, refs)); };
   c.hints = mha_forward_hints(p);
   c.reference = [p](std::span<const HostArray> in) { return mha_forward_reference(p, in); };
-  c.naive = [p](std::span<const HostArray> in) { return mha_forward_naive(p, in); };
+  c.naive = [p](std::span<const HostArray> in, Numerics numerics) { return mha_forward_naive(p, in, numerics); };
   c.headline = p.headline();
   return c;
 }

@@ -58,8 +58,8 @@ std::vector<InputHint> mha_backward_hints(const Mha& p);
 std::vector<InputHint> mha_forward_hints(const Mha& p);
 // Gradients in f64 and naively in the kernel's types, as (dq, dk, dv) of the inputs' shapes.
 Arrays mha_backward_reference(const Mha& p, std::span<const HostArray> in);
-Arrays mha_backward_naive(const Mha& p, std::span<const HostArray> in);
+Arrays mha_backward_naive(const Mha& p, std::span<const HostArray> in, Numerics numerics);
 Arrays mha_forward_reference(const Mha& p, std::span<const HostArray> in);
-Arrays mha_forward_naive(const Mha& p, std::span<const HostArray> in);
+Arrays mha_forward_naive(const Mha& p, std::span<const HostArray> in, Numerics numerics);
 
 }  // namespace tilecheck

@@ -84,7 +84,9 @@ KernelCase mha_dkv_case(const Mha& p) {
   c.hints = mha_backward_hints(p);
   const auto last_two = [](const Arrays& all) { return Arrays{all[1], all[2]}; };
   c.reference = [p, last_two](std::span<const HostArray> in) { return last_two(mha_backward_reference(p, in)); };
-  c.naive = [p, last_two](std::span<const HostArray> in) { return last_two(mha_backward_naive(p, in)); };
+  c.naive = [p, last_two](std::span<const HostArray> in, Numerics numerics) {
+    return last_two(mha_backward_naive(p, in, numerics));
+  };
   c.rules = {{.naive_factor = 3}, {.naive_factor = 3}};
   c.headline = p.headline();
   return c;

@@ -75,7 +75,9 @@ KernelCase mha_dq_case(const Mha& p) {
   c.body = [p](Core& core, std::span<const Ref> refs) { body(p, core, Refs(p, refs)); };
   c.hints = mha_backward_hints(p);
   c.reference = [p](std::span<const HostArray> in) { return Arrays{mha_backward_reference(p, in)[0]}; };
-  c.naive = [p](std::span<const HostArray> in) { return Arrays{mha_backward_naive(p, in)[0]}; };
+  c.naive = [p](std::span<const HostArray> in, Numerics numerics) {
+    return Arrays{mha_backward_naive(p, in, numerics)[0]};
+  };
   c.rules = {{.naive_factor = 3}};
   c.headline = p.headline();
   return c;

@@ -156,25 +156,13 @@ InputHint segments_hint(const Shape& shape) {
   return {.values = [shape](uint64_t seed, int) { return packed_segments(shape, seed); }};
 }
 
-// q, k, v and d_out of a seed, and the segment ids if any.
-Arrays made_up(const Mha& p, uint64_t seed) {
-  Arrays all;
-  for (const Shape& shape : {p.q_shape(), p.kv_shape(), p.kv_shape(), p.q_shape()})
-    all.push_back(filled(p.dtype, shape, {.seed = seed, .stream = all.size()}));
-  if (p.segment_ids) {
-    all.push_back(packed_segments({p.batch, p.q_len, 1}, seed));
-    all.push_back(packed_segments({p.batch, 1, p.kv_len}, seed));
-  }
-  return all;
-}
-
 // What the forward pass leaves for the backward one: logsumexp and delta, the sum of o * d_out.
 struct Residuals {
   HostArray logsumexp, delta;
 };
-Residuals residuals_of(const Mha& p, uint64_t seed) {
-  const Arrays in = made_up(p, seed);
-  const ReferenceOptions options(p, std::span(in).subspan(4));
+// in: the operands of the backward pass; logsumexp and delta themselves are not looked at.
+Residuals residuals_of(const Mha& p, std::span<const HostArray> in) {
+  const ReferenceOptions options(p, in.subspan(6));
   const reference::AttentionResult r =
       reference::attention(heads_first(in[0]), heads_first(in[1]), heads_first(in[2]), options.options);
   const reference::Array d_out = heads_first(in[3]);
@@ -203,11 +191,9 @@ std::vector<InputHint> mha_forward_hints(const Mha& p) {
 }
 
 std::vector<InputHint> mha_backward_hints(const Mha& p) {
-  std::vector<InputHint> hints;
-  for (size_t i = 0; i < 4; ++i)
-    hints.push_back({.values = [p, i](uint64_t seed, int) { return made_up(p, seed)[i]; }});
-  hints.push_back({.values = [p](uint64_t seed, int) { return residuals_of(p, seed).logsumexp; }});
-  hints.push_back({.values = [p](uint64_t seed, int) { return residuals_of(p, seed).delta; }});
+  std::vector<InputHint> hints(4);
+  hints.push_back({.derived = [p](std::span<const HostArray> in) { return residuals_of(p, in).logsumexp; }});
+  hints.push_back({.derived = [p](std::span<const HostArray> in) { return residuals_of(p, in).delta; }});
   if (p.segment_ids) {
     hints.push_back(segments_hint({p.batch, p.q_len, 1}));
     hints.push_back(segments_hint({p.batch, 1, p.kv_len}));
@@ -264,9 +250,9 @@ Tile naive_mask(const Mha& p, Naive& naive, std::span<const HostArray> ids, int6
 
 }  // namespace
 
-Arrays mha_forward_naive(const Mha& p, std::span<const HostArray> in) {
+Arrays mha_forward_naive(const Mha& p, std::span<const HostArray> in, Numerics numerics) {
   constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
-  Naive naive;
+  Naive naive(numerics);
   Arrays results{HostArray(p.dtype, p.q_shape()), HostArray(DType::f32, p.row_shape())};
   for (int64_t b = 0; b < p.batch; ++b) {
     const Tile mask = naive_mask(p, naive, in.subspan(3), b);
@@ -286,9 +272,9 @@ Arrays mha_forward_naive(const Mha& p, std::span<const HostArray> in) {
   return results;
 }
 
-Arrays mha_backward_naive(const Mha& p, std::span<const HostArray> in) {
+Arrays mha_backward_naive(const Mha& p, std::span<const HostArray> in, Numerics numerics) {
   const DotDims transposed_lhs{{0}, {0}, {1}, {1}, {}, {}, {}};
-  Naive naive;
+  Naive naive(numerics);
   Arrays results{HostArray(p.dtype, p.q_shape()), HostArray(p.dtype, p.kv_shape()), HostArray(p.dtype, p.kv_shape())};
   for (int64_t b = 0; b < p.batch; ++b) {
     const Tile mask = naive_mask(p, naive, in.subspan(6), b);

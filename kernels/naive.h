@@ -10,6 +10,10 @@ namespace tilecheck {
 // Turns arrays into tiles and back. Tiles must not outlive it.
 class Naive {
  public:
+  // mxu: products as the matrix unit makes them. f64: as exact, since these arrays hold the kernel's own types.
+  explicit Naive(Numerics numerics = Numerics::exact)
+      : context_{.pool = &pool_, .numerics = numerics == Numerics::mxu ? Numerics::mxu : Numerics::exact} {}
+
   Tile tile(const HostArray& array);
   // array[index..., :, ...]: the part that the first indices pick.
   Tile tile(const HostArray& array, const Dims& index);
@@ -20,7 +24,7 @@ class Naive {
 
  private:
   TilePool pool_;
-  OpContext context_{.pool = &pool_};
+  OpContext context_;
 };
 
 }  // namespace tilecheck

@@ -89,8 +89,8 @@ KernelCase nested_pipeline_case(const NestedPipeline& p) {
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::matmul(to_reference(in[0]), to_reference(in[1])))};
   };
-  c.naive = [dtype = p.dtype](std::span<const HostArray> in) {
-    Naive naive;
+  c.naive = [dtype = p.dtype](std::span<const HostArray> in, Numerics numerics) {
+    Naive naive(numerics);
     return Arrays{Naive::array(convert(matmul(naive.tile(in[0]), naive.tile(in[1])), dtype))};
   };
   c.cores = p.cores;

@@ -156,10 +156,10 @@ HostArray gathered(const PagedAttention& p, const HostArray& pages, const HostAr
   return rows;
 }
 
-Arrays naive_of(const PagedAttention& p, std::span<const HostArray> in) {
+Arrays naive_of(const PagedAttention& p, std::span<const HostArray> in, Numerics numerics) {
   if (!is_valid(p, in)) return {};
   Arrays results{HostArray(p.dtype, in[2].shape())};
-  Naive naive;
+  Naive naive(numerics);
   for (int64_t b = 0; b < p.batch; ++b)
     for (int64_t h = 0; h < p.kv_heads; ++h) {
       const auto length = static_cast<int64_t>(in[0].at(b));
@@ -252,7 +252,7 @@ KernelCase paged_attention_case(const PagedAttention& p) {
   c.hints[0].values = [p](uint64_t seed, int) { return some_lengths(p, seed); };
   c.hints[1].values = [p](uint64_t seed, int) { return some_table(p, seed); };
   c.reference = [p](std::span<const HostArray> in) { return reference_of(p, in); };
-  c.naive = [p](std::span<const HostArray> in) { return naive_of(p, in); };
+  c.naive = [p](std::span<const HostArray> in, Numerics numerics) { return naive_of(p, in, numerics); };
   c.headline = "q " + array_text(p.dtype, c.spec.in[0].array) + ", k,v pages " +
                array_text(p.dtype, c.spec.in[1].array) + ", up to " + std::to_string(p.max_length()) + " keys";
   return c;

@@ -52,8 +52,8 @@ KernelCase make(const ParamValues& params) {
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::softmax_rows(to_reference(in[0])))};
   };
-  c.naive = [](std::span<const HostArray> in) {
-    Naive naive;
+  c.naive = [](std::span<const HostArray> in, Numerics numerics) {
+    Naive naive(numerics);
     return Arrays{Naive::array(softmax(naive.tile(in[0])))};
   };
   c.headline = "x " + array_text(dtype, {rows, columns});

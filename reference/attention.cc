@@ -73,7 +73,8 @@ Weights softmax(const Array& logits) {
   Weights w{Array(logits.shape), {}, {}};
   for (int64_t i = 0; i < logits.dim(0); ++i) {
     double m = -INFINITY, l = 0;
-    for (int64_t j = 0; j < logits.dim(1); ++j) m = std::max(m, logits(i, j));
+    for (int64_t j = 0; j < logits.dim(1); ++j)
+      if (!std::isnan(m) && !(logits(i, j) <= m)) m = logits(i, j);  // NaN stays NaN
     if (m != -INFINITY) {
       for (int64_t j = 0; j < logits.dim(1); ++j) l += w.p(i, j) = std::exp(logits(i, j) - m);
       for (int64_t j = 0; j < logits.dim(1); ++j) w.p(i, j) /= l;

@@ -38,16 +38,8 @@ std::vector<GridPart> split_over_cores(const KernelSpec& spec, int cores, CoreSp
       }
       return parts;
     }
-    const int64_t total = spec.step_count(), each = (total + cores - 1) / cores;
-    for (int c = 0; c < cores; ++c) {
-      GridPart part = whole;
-      part.linear_begin = each * c;
-      part.linear_count = each;
-      parts.push_back(part);
-    }
-    return parts;
   }
-  // JAX: the leading parallel dimensions, flattened, in contiguous shares.
+  // The leading parallel dimensions, flattened, in contiguous shares; what follows them belongs to each share whole.
   int64_t leading = 1;
   int axis = 0;
   for (; axis < spec.grid.rank() && is_parallel(spec, axis); ++axis) leading *= spec.grid[axis];
@@ -59,7 +51,11 @@ std::vector<GridPart> split_over_cores(const KernelSpec& spec, int cores, CoreSp
   for (int i = axis; i < spec.grid.rank(); ++i) inner *= spec.grid[i];
   const int64_t each = (leading + cores - 1) / cores;
   for (int c = 0; c < cores; ++c) {
-    const int64_t begin = std::min(leading, each * c), end = std::min(leading, begin + each);
+    // Megacore gives every core as many steps, and begins again at step 0 where they run out; JAX leaves the last
+    // short.
+    const bool wraps = split == CoreSplit::megacore;
+    const int64_t begin = wraps ? each * c : std::min(leading, each * c);
+    const int64_t end = wraps ? begin + each : std::min(leading, begin + each);
     GridPart part = whole;
     part.linear_begin = begin * inner;
     part.linear_count = (end - begin) * inner;

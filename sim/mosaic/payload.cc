@@ -37,7 +37,13 @@ std::shared_ptr<CoreValues> start_core(const Program& program, Core& core) {
   values->tiles.resize(program.tiles);
   values->refs.resize(program.refs);
   Activation frame = frame_of(*values, core);
+  // Constants are no work of the kernel's, and each thread makes its own.
+  Counters& counters = core.counters();
+  const int64_t operations = counters.operations, flops = counters.flops, transcendentals = counters.transcendentals;
   run_block(frame, program.hoisted);
+  counters.operations = operations;
+  counters.flops = flops;
+  counters.transcendentals = transcendentals;
   return values;
 }
 

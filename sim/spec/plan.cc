@@ -12,7 +12,7 @@ int64_t GridPart::step_count() const { return linear_count >= 0 ? linear_count :
 
 Dims GridPart::at(int64_t k, const Dims& grid) const {
   const Dims& n = linear_count >= 0 ? grid : extents;
-  if (linear_count >= 0) k = linear_begin + k < element_count(grid) ? linear_begin + k : 0;
+  if (linear_count >= 0) k = (linear_begin + k) % std::max<int64_t>(1, element_count(grid));
   Dims step = Dims::filled(n.rank(), 0);
   for (int i = n.rank() - 1; i >= 0; --i) {
     step[i] = k % n[i] + (linear_count >= 0 ? 0 : lo[i]);

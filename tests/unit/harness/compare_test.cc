@@ -45,7 +45,8 @@ TEST(Compare, Rules) {
            {"number for NaN", {0, 1}, {kNan, 1}, near, 1},
            {"expected NaN skipped", {0, 1}, {kNan, 1}, {.skip_expected_nan = true}, 0},
            {"unexpected NaN not skipped", {kNan, 1}, {0, 1}, {.skip_expected_nan = true}, 1},
-           {"infinities alike", {kInf, -kInf}, {kInf, -kInf}, near, 0},
+           {"infinities alike", {kInf, -kInf, 1}, {kInf, -kInf, 1}, near, 0},
+           {"nothing finite", {kInf, kNan}, {kInf, kNan}, near, 0, true},
            {"infinities apart", {kInf}, {-kInf}, near, 1},
            {"finite for infinite", {1e30}, {kInf}, near, 1},
            {"infinite for finite", {kInf}, {1}, near, 1},
@@ -76,6 +77,30 @@ TEST(Compare, NaiveErrorSetsTheGate) {
   // A naive overflow does not open the gate.
   const HostArray overflow = array(DType::f32, {kInf, 2.125, 3});
   EXPECT_FALSE(compare(array(DType::f32, {1.5, 2, 3}), expected, rule, &overflow).pass());
+}
+
+TEST(Compare, OneLargeValueDoesNotExcuseTheOthers) {
+  const HostArray expected = array(DType::f64, {1e10, 1, -1, 0.5, 0.25}),
+                  result = array(DType::f32, {1e10, 1, -1, 0.5, 0});
+  EXPECT_EQ(compare(result, expected, default_rule(DType::f32, expected)).wrong, 1);
+  // A naive computation that is off by 600 there, as f32 may be.
+  const HostArray naive = array(DType::f32, {1e10 + 600, 1, -1, 0.5, 0.25});
+  CompareRule rule = default_rule(DType::f32, expected);
+  rule.naive_factor = 2;
+  EXPECT_EQ(compare(result, expected, rule, &naive).wrong, 1);
+  EXPECT_EQ(compare(naive, expected, rule, &naive).wrong, 0);
+}
+
+TEST(Compare, WhatTheResultsTypeCannotHold) {
+  EXPECT_EQ(compare(array(DType::f16, {kInf, 1}), array(DType::f64, {70000, 1}), {}).wrong, 0);
+  EXPECT_EQ(compare(array(DType::f16, {kInf, 1}), array(DType::f64, {60000, 1}), {}).wrong, 1);
+  EXPECT_EQ(compare(array(DType::f16, {kInf, 1}), array(DType::f64, {-70000, 1}), {}).wrong, 1);
+  EXPECT_EQ(compare(array(DType::f8e4m3fn, {kNan, 1}), array(DType::f64, {1000, 1}), {}).wrong, 0);
+  const CompareRule whole = {.bit_equal = true};
+  EXPECT_EQ(compare(array(DType::i8, {-56, 1}), array(DType::f64, {200, 1}), whole).wrong, 0);
+  EXPECT_EQ(compare(array(DType::i8, {-57, 1}), array(DType::f64, {200, 1}), whole).wrong, 1);
+  EXPECT_EQ(compare(array(DType::i32, {-2147483648.0}), array(DType::f64, {2147483648.0}), whole).wrong, 0);
+  EXPECT_EQ(compare(array(DType::u8, {255}), array(DType::f64, {-1}), whole).wrong, 0);
 }
 
 TEST(Compare, WorstElementIsTheOneFurthestBeyondItsOwnAllowance) {

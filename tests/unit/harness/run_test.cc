@@ -108,6 +108,30 @@ TEST_F(Runs, AllZeroComparisonIsNoPass) {
   EXPECT_THAT(run(c, zeros), Not(IsClean()));
 }
 
+TEST_F(Runs, ExpectedFilesOfNoResultAreRefused) {
+  RunOptions options;
+  options.expect[{1, 0}] = "absent.npy";
+  EXPECT_THROW(run(increment(8), options), InputError);
+}
+
+TEST_F(Runs, DerivedOperandsFollowTheOthersWhateverTheFill) {
+  KernelCase c = increment(8);
+  c.spec.in.push_back(c.spec.in[0]);
+  c.spec.in[1].name = "twice x";
+  c.hints.resize(2);
+  c.hints[1].derived = [](std::span<const HostArray> in) {
+    HostArray twice(in[0].dtype(), in[0].shape());
+    for (int64_t i = 0; i < twice.size(); ++i) twice.set(i, 2 * in[0].at(i));
+    return twice;
+  };
+  c.body = [](Core& core, std::span<const Ref> refs) {
+    core.store(refs[2], core.load(refs[1]) - core.load(refs[0]) + 1.0);
+  };
+  RunOptions options;
+  options.fill = FillKind::integers;
+  EXPECT_THAT(run(c, options), IsClean());
+}
+
 TEST_F(Runs, FilesInAndOut) {
   const std::filesystem::path dir = std::filesystem::path(testing::TempDir()) / "tilecheck_run_test";
   std::filesystem::remove_all(dir);

@@ -162,5 +162,12 @@ TEST(Attention, PagedIsAttentionOverTheGatheredKeys) {
   for (int64_t h = 0; h < 4; ++h) EXPECT_EQ(out(1, h, 0), 0);
 }
 
+TEST(Attention, NanInAQueryIsNanInItsRowAlone) {
+  const Array q({1, 1, 2, 1}, {NAN, 1}), k({1, 1, 2, 1}, {1, 2}), v({1, 1, 2, 1}, {3, 3});
+  const Array out = attention(q, k, v, {}).out;
+  EXPECT_TRUE(std::isnan(out.values[0]));
+  EXPECT_DOUBLE_EQ(out.values[1], 3);
+}
+
 }  // namespace
 }  // namespace tilecheck::reference
