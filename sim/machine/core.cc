@@ -347,7 +347,7 @@ void Core::scope(std::span<const Scratch> allocations, const std::function<void(
                        "one scope allocates different shapes at different times; give each its own line");
     b.alive = true;
     if (!is_semaphore(b.dtype)) {
-      b.filled = false;
+      b.forget();
       b.shadow.set_all(!state_.options->check_definedness);
     }
     refs.push_back(Ref::whole(b));

@@ -101,8 +101,14 @@ void Buffer::leave_block(bool overwrites) {
   share(std::move(own));
 }
 
+void Buffer::fill() {
+  if (!held.has_value()) return fill_fresh();
+  held.strip(0, held.size(), writable(true));  // not dense: written to where it is told
+  overwritten();
+}
+
 void Buffer::fill_fresh() {
-  filled = true;
+  overwritten();
   if (is_semaphore(dtype) || array.size() == 0) return;
   alignas(8) std::byte element[8];
   if (is_floating(repr) && garbage % 3 == 0) {

@@ -58,7 +58,24 @@ struct Buffer {
   // which nobody touches costs nothing.
   void fill_fresh();
   void ensure_filled() {
-    if (!filled) fill_fresh();
+    if (!filled) fill();
+  }
+  // Fresh again, not yet filled.
+  void forget() {
+    filled = false;
+    held = {};
+  }
+  // Every element has been written.
+  void overwritten() {
+    filled = true;
+    if (held.has_value()) held = {};
+  }
+  // Every element is to be `value`'s, a splat or a repeated tile of this dtype: it is laid out when an access needs
+  // bytes. A value broadcast along lanes, as kernels keep row maxima and sums, is then never expanded. Only with a
+  // block; not the tile's shadow.
+  void hold(Tile value) {
+    filled = false;
+    held = std::move(value);
   }
 
   // The storage, for writing: its own, whatever tiles shared it before. overwrites: every element is about to be
@@ -87,12 +104,14 @@ struct Buffer {
   BlockPtr block;
   Shadow shadow;
   bool filled = false;   // the bytes hold something definite: fresh garbage, or data
+  Tile held;             // while not filled, see hold(); without a value: nothing yet
   uint32_t garbage = 0;  // for fill_fresh
   Loc allocated_at;
   // Set by the sync engine while some agent could race with an access to this buffer; null: nobody can.
   AccessHistory* history = nullptr;
 
  private:
+  void fill();
   void leave_block(bool overwrites);
   TilePool* pool_ = nullptr;
 };

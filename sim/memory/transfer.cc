@@ -368,7 +368,7 @@ void write_elements(const Ref& ref, DType repr, const std::byte* in, const uint8
   if (ref.element_count() == 0) return;
   const bool whole = covers_buffer(ref);
   if (!whole || ref.pack != 1) buffer.ensure_filled();
-  buffer.filled = true;
+  buffer.overwritten();
   if (is_direct(ref)) {
     const Strided to = strided(ref);
     const Walk w = merge(packed(ref.shape()), to);
@@ -438,6 +438,35 @@ void mark_undefined(const Ref& ref) {
   write_elements(ref, ref.dtype, old.data(), ones.data());
 }
 
+// The whole of a buffer that shares its storage.
+Tile load_shared(OpContext& context, const Ref& ref, const Shape& shape) {
+  Buffer& buffer = *ref.buffer;
+  const bool held = !buffer.filled && buffer.held.has_value() && ref.dtype == buffer.dtype;
+  if (!held) buffer.ensure_filled();
+  Tile tile = held ? buffer.held.reshaped(shape) : TileParts::from_block(context, ref.dtype, shape, buffer.block);
+  buffer.shadow.settle();
+  if (const uint8_t* bytes = mixed_bytes(buffer.shadow)) {
+    std::memcpy(tile.make_shadow(), bytes, static_cast<size_t>(tile.size()));
+  } else if (!buffer.shadow.all_defined()) {
+    std::memset(tile.make_shadow(), buffer.shadow.undefined_byte(), static_cast<size_t>(tile.size()));
+  }
+  return tile;
+}
+
+void store_shared(const Ref& ref, const Tile& tile) {
+  Buffer& buffer = *ref.buffer;
+  if (tile.layout() == Layout::dense || ref.dtype != buffer.dtype) {
+    buffer.share(TileParts::block(tile.materialized()));
+    buffer.overwritten();
+  } else {
+    Tile value = tile;
+    value.drop_shadow();
+    buffer.hold(std::move(value));
+  }
+  buffer.shadow.set_all(true);
+  if (tile.undefined()) std::memcpy(buffer.shadow.bytes(), tile.undefined(), static_cast<size_t>(tile.size()));
+}
+
 }  // namespace
 
 Tile load_tile(OpContext& context, const Ref& ref) {
@@ -453,17 +482,7 @@ Tile load_tile(OpContext& context, const Ref& ref) {
     return tile;
   }
   Buffer& buffer = *ref.buffer;
-  if (shares_storage(ref)) {
-    buffer.ensure_filled();
-    Tile tile = TileParts::from_block(context, ref.dtype, shape, buffer.block);
-    buffer.shadow.settle();
-    if (const uint8_t* bytes = mixed_bytes(buffer.shadow)) {
-      std::memcpy(tile.make_shadow(), bytes, static_cast<size_t>(tile.size()));
-    } else if (!buffer.shadow.all_defined()) {
-      std::memset(tile.make_shadow(), buffer.shadow.undefined_byte(), static_cast<size_t>(tile.size()));
-    }
-    return tile;
-  }
+  if (shares_storage(ref)) return load_shared(context, ref, shape);
   Tile tile = Tile::dense(context, ref.dtype, shape);
   const bool defined = buffer.shadow.all_defined();
   uint8_t* shadow = defined ? nullptr : tile.make_shadow();
@@ -497,15 +516,8 @@ void store_tile(const Ref& ref, const Tile& tile) {
     store_scalar(ref, bits_value, tile.undefined() ? tile.undefined()[0] : uint8_t{0});
     return;
   }
+  if (tile.size() > 0 && shares_storage(ref)) return store_shared(ref, tile);
   const Tile dense = tile.materialized();
-  if (tile.size() > 0 && shares_storage(ref)) {
-    Buffer& buffer = *ref.buffer;
-    buffer.share(TileParts::block(dense));
-    buffer.filled = true;
-    buffer.shadow.set_all(true);
-    if (dense.undefined()) std::memcpy(buffer.shadow.bytes(), dense.undefined(), static_cast<size_t>(dense.size()));
-    return;
-  }
   write_elements(ref, dense.repr(), dense.data<std::byte>(), dense.undefined());
 }
 
@@ -597,7 +609,7 @@ void copy_elements(const Ref& from, const Ref& to) {
   Buffer& target = *to.buffer;
   const bool whole = covers_buffer(to);
   if (!whole) target.ensure_filled();
-  target.filled = true;
+  target.overwritten();
   const Strided to_walk = strided(to);
   const Walk w = merge(strided(from), to_walk);
   const std::byte* const elements = from.buffer->array.data();  // before the target, perhaps the same, leaves its block

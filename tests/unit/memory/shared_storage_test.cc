@@ -2,7 +2,10 @@
 // seen through a tile that was there before it.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "sim/memory/transfer.h"
@@ -10,7 +13,7 @@
 namespace tilecheck {
 namespace {
 
-constexpr int64_t kRows = 4, kColumns = 8;
+constexpr int64_t kRows = 4, kColumns = 128;
 const Shape kShape{kRows, kColumns};
 
 struct Memory {
@@ -19,6 +22,14 @@ struct Memory {
   Buffer a{"a", Space::vmem, DType::f32, DType::f32, kShape, 0, 0, &pool};
   Buffer b{"b", Space::vmem, DType::f32, DType::f32, kShape, 0, 0, &pool};
   Buffer hbm{"hbm", Space::hbm, DType::f32, DType::f32, kShape, 0, -1};
+
+  // [kRows, 1], counting.
+  Tile column(double first) {
+    Tile tile = Tile::dense(context, DType::f32, {kRows, 1});
+    for (int64_t i = 0; i < kRows; ++i)
+      reinterpret_cast<float*>(tile.writable_bytes())[i] = static_cast<float>(first + static_cast<double>(i));
+    return tile;
+  }
 
   Tile counting(double first) {
     Tile tile = Tile::dense(context, DType::f32, kShape);
@@ -66,6 +77,7 @@ struct Write {
   const char* name;
   std::function<void(Memory&)> run;
   double expected;
+  bool part = false;  // of the buffer: row 2 stays
 };
 
 const std::vector<Write>& writes() {
@@ -75,7 +87,7 @@ const std::vector<Write>& writes() {
        [](Memory& m) {
          store_tile(Ref::whole(m.a)({ds(1, 1), all()}), Tile::splat(m.context, DType::f32, {1, kColumns}, -2));
        },
-       -2},
+       -2, true},
       {"masked store",
        [](Memory& m) { store_tile_masked(Ref::whole(m.a), m.full(-3), Tile::splat(m.context, DType::b1, kShape, 1)); },
        -3},
@@ -83,7 +95,7 @@ const std::vector<Write>& writes() {
        [](Memory& m) {
          store_scalar(Ref::whole(m.a)({1, 1}), 0xc0800000, 0);
        },
-       -4},
+       -4, true},
       {"store of packed words",
        [](Memory& m) {
          const Ref halves = Ref::whole(m.a).bitcast(DType::bf16);
@@ -101,12 +113,12 @@ const std::vector<Write>& writes() {
          store_tile(Ref::whole(m.hbm), m.full(-6));
          copy_elements(Ref::whole(m.hbm)({ds(0, 1), all()}), Ref::whole(m.a)({ds(1, 1), all()}));
        },
-       -6},
+       -6, true},
       {"copy within",
        [](Memory& m) {
          copy_elements(Ref::whole(m.a)({ds(0, 1), all()}), Ref::whole(m.a)({ds(1, 1), all()}));
        },
-       1},
+       1, true},
       {"copy onto itself", [](Memory& m) { copy_elements(Ref::whole(m.a), Ref::whole(m.a)); }, kColumns + 1},
       {"copy that was on its way",
        [](Memory& m) {
@@ -129,17 +141,69 @@ TEST(SharedStorage, NoWriteReachesATile) {
   for (const Write& write : writes()) {
     SCOPED_TRACE(write.name);
     Memory m;
-    Tile stored = m.counting(0);
-    store_tile(Ref::whole(m.a), stored);
-    Tile loaded = load_tile(m.context, Ref::whole(m.a));
+    store_tile(Ref::whole(m.a), m.counting(0));
+    const Tile loaded = load_tile(m.context, Ref::whole(m.a));
     store_tile(Ref::whole(m.b), loaded);
-    stored = {};
     write.run(m);
     expect_counting(loaded, 0);
     EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(kColumns + 1), write.expected);
     // `copy that was on its way` writes b first.
     if (storage(m.b) == storage(loaded)) expect_counting(load_tile(m.context, Ref::whole(m.b)), 0);
   }
+}
+
+// The same of a buffer that holds a value which is not laid out.
+TEST(SharedStorage, EveryWriteFindsAHeldValueLaidOut) {
+  for (const Write& write : writes()) {
+    SCOPED_TRACE(write.name);
+    Memory m;
+    const Tile rows = broadcast_to(m.column(1), kShape);  // row r holds r + 1
+    store_tile(Ref::whole(m.a), rows);
+    write.run(m);
+    const Tile now = load_tile(m.context, Ref::whole(m.a));
+    EXPECT_EQ(now.at(kColumns + 1), write.expected == kColumns + 1 ? 2 : write.expected);
+    if (write.part) {
+      EXPECT_EQ(now.at(2 * kColumns), 3);
+    }
+    EXPECT_EQ(rows.at(kColumns + 1), 2);
+  }
+}
+
+TEST(SharedStorage, ValuesThatRepeatAreHeldAsTheyAre) {
+  Memory m;
+  store_tile(Ref::whole(m.a), m.full(7));
+  EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).layout(), Layout::splat);
+  store_tile(Ref::whole(m.b), broadcast_to(m.column(1), kShape));
+  const Tile rows = load_tile(m.context, Ref::whole(m.b).reshaped({1, kRows, kColumns}));
+  EXPECT_EQ(rows.layout(), Layout::repeated);
+  EXPECT_EQ(rows.shape(), (Shape{1, kRows, kColumns}));
+  EXPECT_EQ(rows.at(kColumns), 2);
+  EXPECT_EQ(load_tile(m.context, Ref::whole(m.b)({ds(1, 2), ds(0, 1)})).at(1), 3);
+  // Other readers see bytes.
+  uint8_t undefined = 1;
+  EXPECT_EQ(load_scalar(Ref::whole(m.a)({0, 0}), &undefined), 0x40e00000u);
+  EXPECT_EQ(undefined, 0);
+  const Tile bits = load_tile(m.context, Ref::whole(m.a).bitcast(DType::i32));
+  EXPECT_EQ(bits.int_at(5), 0x40e00000);
+  copy_elements(Ref::whole(m.b), Ref::whole(m.hbm));
+  EXPECT_EQ(m.hbm.array.at(kColumns), 2);
+  // A scope that is entered again knows nothing of it.
+  store_tile(Ref::whole(m.a), m.full(7));
+  m.a.forget();
+  m.a.shadow.set_all(false);
+  EXPECT_TRUE(std::isnan(load_tile(m.context, Ref::whole(m.a)).at(0)));
+}
+
+TEST(SharedStorage, DefinednessOfHeldValues) {
+  Memory m;
+  Tile rows = broadcast_to(m.column(1), kShape);
+  std::memset(rows.make_shadow(), 0, static_cast<size_t>(rows.size()));
+  const_cast<uint8_t*>(rows.undefined())[3] = undefined_mask(DType::f32);
+  store_tile(Ref::whole(m.a), rows);
+  EXPECT_NE(load_tile(m.context, Ref::whole(m.a)).undefined()[3], 0);
+  EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).undefined()[4], 0);
+  store_tile(Ref::whole(m.a), m.full(1));
+  EXPECT_TRUE(load_tile(m.context, Ref::whole(m.a)).all_defined());
 }
 
 TEST(SharedStorage, NoOperationReachesTheBuffer) {
@@ -151,7 +215,7 @@ TEST(SharedStorage, NoOperationReachesTheBuffer) {
   EXPECT_EQ(sum.at(1), 4);
   const Tile ones = Tile::splat(m.context, DType::f32, {kColumns, kColumns}, 1);
   const Tile accumulated = matmul(m.counting(0), ones, DotDims::plain(), load_tile(m.context, Ref::whole(m.a)));
-  EXPECT_EQ(accumulated.at(1), 28 + 1);
+  EXPECT_EQ(accumulated.at(1), kColumns * (kColumns - 1) / 2 + 1);
   expect_counting(load_tile(m.context, Ref::whole(m.a)), 0);
 }
 
