@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "sim/machine/counters.h"
 #include "sim/machine/fp_control.h"
@@ -82,6 +83,27 @@ bool outputs_disjoint(const KernelSpec& spec, const std::vector<GridPart>& parts
   return true;
 }
 
+// Pools of parts that have ended, for parts to come: what they hold is in the caches, and nothing more is asked of the
+// system. No more pools than threads come into being.
+class IdlePools {
+ public:
+  std::shared_ptr<TilePool> take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_shared<TilePool>();
+    std::shared_ptr<TilePool> pool = std::move(idle_.back());
+    idle_.pop_back();
+    return pool;
+  }
+  void give(std::shared_ptr<TilePool> pool) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(pool));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<TilePool>> idle_;
+};
+
 }  // namespace
 
 std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body, DeviceMemory& memory,
@@ -90,9 +112,10 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
   const std::vector<GridPart> parts = cut(spec, options.threads * kPartsPerThread);
   if (parts.size() < 2) return std::nullopt;
 
-  // What the parts share must not change shape under them.
+  // What the parts share must not change shape under them. Fresh garbage is not laid out: a run that leaves an element
+  // undefined makes a finding, which discards the parts.
   for (auto& out : memory.out) {
-    out->ensure_filled();
+    out->overwritten();
     out->shadow.bytes();
   }
   std::vector<Counters> counters(parts.size());
@@ -101,8 +124,8 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
   const int64_t total = spec.step_count();
   bool checked = false;
   std::vector<WindowCounters> traffic;
-  const auto run = [&](size_t p) {
-    if (failed) return;
+  IdlePools pools;
+  const auto run_in = [&](size_t p, const std::shared_ptr<TilePool>& pool) {
     const FpControl fp;
     std::vector<Finding> findings;
     FindingSink sink(findings);
@@ -113,7 +136,8 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
     state.findings = &sink;
     state.sites = &sites;
     state.memory = &memory;
-    state.ops.pool = &state.pool;
+    state.pool = pool;
+    state.ops.pool = pool.get();
     state.ops.numerics = options.numerics;
     state.ops.observer = &state.work;
     try {
@@ -131,6 +155,12 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
       failed = true;
     }
     counters[p] = state.counters;
+  };
+  const auto run = [&](size_t p) {
+    if (failed) return;
+    std::shared_ptr<TilePool> pool = pools.take();
+    run_in(p, pool);
+    pools.give(std::move(pool));
   };
   // The plan of the whole grid (traffic, disjoint outputs) is walked beside the parts.
   const auto plan = [&] {

@@ -71,7 +71,7 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
       s.device = d;
       s.core = c;
       s.set_parallel_steps_apart = set_parallel_steps_apart;
-      s.ops.pool = &s.pool;
+      s.ops.pool = s.pool.get();
       s.ops.numerics = options.numerics;
       s.ops.observer = &s.work;
       s.agent = engine.add_agent({d, c, &s.step});

@@ -37,7 +37,7 @@ namespace {
 std::unique_ptr<Buffer> make_buffer(MachineState& state, const std::string& name, Space space, DType dtype,
                                     const Shape& shape, const Loc& at) {
   auto buffer = std::make_unique<Buffer>(name, space == Space::any ? Space::hbm : space, dtype, state.repr_of(dtype),
-                                         shape, state.device, state.core, &state.pool);
+                                         shape, state.device, state.core, state.pool.get());
   buffer->garbage = state.options->garbage;
   buffer->allocated_at = at;
   if (!state.options->check_definedness) buffer->shadow.set_all(true);

@@ -68,7 +68,8 @@ struct MachineState {
   int core = 0;
   Dims step;
 
-  TilePool pool;  // of tiles and of the memories below, which share blocks
+  // Of tiles and of the memories below, which share blocks. Outlives this where a next part takes it over.
+  std::shared_ptr<TilePool> pool = std::make_shared<TilePool>();
   OpContext ops;
   Counters counters;
   std::vector<std::string> incomplete;
