@@ -229,6 +229,51 @@ TEST(Pipeline, ThreadsChangeNothing) {
   EXPECT_EQ(one.report.counters.grid_steps, two.report.counters.grid_steps);
 }
 
+// Blocks that are written partly, and blocks that no step visits.
+TEST(Pipeline, ThreadsChangeNothingOfWhatIsNeverWritten) {
+  KernelSpec s = row_kernel(64);
+  s.semantics = {Semantics::parallel};
+  s.grid = {32};
+  const Body partly = [](Core& core, std::span<const Ref> refs) {
+    core.store(refs[1]({all(), ds(0, 64)}), core.load(refs[0]({all(), ds(0, 64)})));
+  };
+  LaunchOptions options;
+  const LaunchResult one = run(s, partly, {iota_array(DType::f32, {64, 128})}, options);
+  options.threads = 2;
+  const LaunchResult two = run(s, partly, {iota_array(DType::f32, {64, 128})}, options);
+  EXPECT_EQ(kinds(one, Severity::note), kinds(two, Severity::note));
+  EXPECT_EQ(one.devices[0].undefined, two.devices[0].undefined);
+  EXPECT_EQ(std::memcmp(one.devices[0].out[0].data(), two.devices[0].out[0].data(), 64 * 128 * 4), 0);
+}
+
+// A row maximum that a kernel spreads over the lanes and keeps: scoped memory is fresh at each entry all the same.
+TEST(Pipeline, KeptBroadcastValuesEndWithTheirScope) {
+  KernelSpec s = row_kernel(4);
+  s.scratch.push_back({"running", DType::f32, {1, 128}, Space::vmem});
+  const Body body = [](Core& core, std::span<const Ref> refs) {
+    core.when(core.program_id(0) == 0, [&] { core.store(refs[2], 0); });
+    const Tile largest = broadcast_to(reduce_max(core.load(refs[0]), {1}, true), {1, 128});
+    core.store(refs[2], core.load(refs[2]) + largest);
+    const Scratch kept{"kept", DType::f32, {1, 128}, Space::vmem};
+    core.scope({&kept, 1}, [&](std::span<const Ref> scoped) {
+      if (core.program_id(0) % 2 == 0) core.store(scoped[0], largest);
+      core.store(refs[1], core.load(scoped[0]) + core.load(refs[2]));
+    });
+  };
+  const LaunchResult r = run(s, body, {iota_array(DType::f32, {4, 128})});
+  const std::vector<uint8_t>& undefined = r.devices[0].undefined[0];
+  ASSERT_EQ(undefined.size(), 512u);
+  double sum = 0;
+  for (int64_t row = 0; row < 4; ++row) {
+    const double largest = static_cast<double>(row * 128 + 127);
+    sum += largest;
+    EXPECT_EQ(undefined[static_cast<size_t>(row * 128)] != 0, row % 2 == 1) << row;
+    if (row % 2 == 0) {
+      EXPECT_EQ(r.devices[0].out[0].at(row * 128 + 5), largest + sum) << row;
+    }
+  }
+}
+
 TEST(Pipeline, GarbageDoesNotReachDefinedResults) {
   const KernelSpec s = row_kernel(4);
   const Body partly = [](Core& core, std::span<const Ref> refs) {
