@@ -24,7 +24,7 @@ Examples:
   tilecheck run flash_attention --set len=2048 --set causal=1
   tilecheck run module.mlir --in 0=x.npy --out results    a Pallas kernel as JAX lowers it
   tilecheck fit module.mlir --target all                  will it fit and compile, how long will it take
-  tilecheck check kernels/ --output-format sarif          many at once, one exit code
+  tilecheck check kernels/ --fill random                  many at once, one exit code
   tilecheck explain race                                  what a finding means and how to fix it
 
 Exit codes: 0 clean, 1 findings, 2 bad input, 3 something met is not modelled (never a pass).
@@ -69,21 +69,34 @@ class Declaration {
     if (is_required) option->required();
   }
 
-  void declare_subject_options(CLI::App* c) {
-    group_ = "What to run";
+  void declare_set(CLI::App* c) {
     values(c, "--set", raw_.set, "NAME=VALUE", "A kernel's parameter (`tilecheck list KERNEL` shows them)");
+  }
+  // Which payload, and what a bare one does not say itself.
+  void declare_payload_options(CLI::App* c) {
     value(c, "--call", raw_.call, "N", "Which tpu_custom_call of a module with several, from 0");
     value(c, "--kernel", raw_.kernel, "NAME", "The same, by the kernel's name");
     values(c, "--result", raw_.results, "I=TYPE[SHAPE]", "Result type of a bare payload: 0=f32[1024]");
-    values(c, "--alias", raw_.aliases, "OUT=IN", "Result OUT and operand IN of a bare payload share one buffer");
+    values(c, "--operand", raw_.operands, "I=TYPE[SHAPE]", "Operand type of a bare payload that gets it in blocks");
+    flag(c, "--force", raw_.force, "Try a payload of a newer IR version than is known");
+  }
+  void declare_target_options(CLI::App* c, const char* standard) {
     value(c, "--vmem-limit", raw_.vmem_limit, "BYTES", "Scoped VMEM limit, instead of the kernel's or the target's");
+    values(c, "--target", raw_.targets, "NAME,..", standard);
+  }
+  void declare_subject_options(CLI::App* c) {
+    group_ = "What to run";
+    declare_set(c);
+    declare_payload_options(c);
+    values(c, "--alias", raw_.aliases, "OUT=IN", "Result OUT and operand IN of a bare payload share one buffer");
     flag(c, "--share-hbm", raw_.share_hbm,
          "Time estimate: copies in flight share HBM's bandwidth (libtpu gives each all)");
-    flag(c, "--force", raw_.force, "Try a payload of a newer IR version than is known");
-    values(c, "--target", raw_.targets, "NAME,..", "Chip generation, JAX device kind, `all`, or a target file (v5e)");
+    declare_target_options(
+        c, "Chip generation, JAX device kind, `all`, or a target file FILE.json (what a capture says, else v5e)");
   }
 
-  void declare_machine_options(CLI::App* c) {
+  // is_one: of one kernel or payload; else of a sweep's rows.
+  void declare_machine_options(CLI::App* c, bool is_one) {
     group_ = "Operands";
     values(c, "--in", raw_.in, "NAME=FILE", "Operand by name or number: q=q.npy, 0=x.safetensors:tensor, 0.dev1=y.npy");
     values(c, "--dtype", raw_.dtypes, "NAME=TYPE", "Read the operand's file as this type");
@@ -93,13 +106,16 @@ class Declaration {
     value(c, "--numerics", raw_.numerics, "KIND",
           "exact (as JAX's interpreters), mxu (as the matrix unit) or f64 (no rounding)");
     value(c, "--schedule", raw_.schedule, "KIND",
-          "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn, replay:STRING; explore: many, exhaustive: "
-          "all");
-    value(c, "--budget", raw_.budget, "TIME", "For explore and exhaustive: 10s (default of explore), 500ms, 2m");
+          is_one ? "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn, replay:STRING; explore: many, "
+                   "exhaustive: all"
+                 : "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn");
+    if (is_one)
+      value(c, "--budget", raw_.budget, "TIME", "For explore and exhaustive: 10s (default of explore), 500ms, 2m");
     value(c, "--threads", raw_.threads, "N", "Threads at most; results do not depend on it (all)");
     value(c, "--cores", raw_.cores, "N", "Cores of each device (1)");
     value(c, "--core-split", raw_.core_split, "HOW", "How cores share the grid: megacore (as libtpu) or jax");
-    value(c, "--devices", raw_.devices, "N|AxB", "Devices, or their mesh (as the kernel or capture says, else 1)");
+    if (is_one)
+      value(c, "--devices", raw_.devices, "N|AxB", "Devices, or their mesh (as the kernel or capture says, else 1)");
     value(c, "--remote-order", raw_.remote_order, "HOW", "Remote copies between two cores: in-order or none");
     value(c, "--semaphore-progress", raw_.semaphore_progress, "HOW",
           "A copy's semaphore counts bytes as they move, or atomic");
@@ -113,7 +129,7 @@ class Declaration {
 
   void declare_output_options(CLI::App* c, bool has_formats) {
     group_ = "Output";
-    value(c, "--json", raw_.json, "FILE", "Write the report as JSON too (docs/json.md)");
+    value(c, "--json", raw_.json, "FILE", "Write the report as JSON too (docs/json.md); -: to stdout, instead of text");
     if (has_formats) {
       value(c, "--output-format", raw_.format, "FORMAT", "text, short, json, junit, sarif or github");
       value(c, "--error-on", raw_.error_on, "SEVERITY", "What makes the exit code 1: error (default), warning or note");
@@ -133,7 +149,7 @@ class Declaration {
   tilecheck list flash_attention          its parameters, defaults and broken twins)");
     subjects(c, "KERNEL", "Kernels to show in full", false);
     flag(c, "--names", raw_.names, "Names alone, for scripts");
-    value(c, "--json", raw_.json, "FILE", "Write the list as JSON");
+    value(c, "--json", raw_.json, "FILE", "Write the list as JSON; -: to stdout, instead of text");
   }
 
   void declare_run() {
@@ -145,10 +161,10 @@ class Declaration {
   tilecheck run body.mlirbc --result 0=f32[1024] --in 0=x.npy
   tilecheck run captures/dma_in_out                     obeys its call.json
   tilecheck run captures/dma_in_out --schedule explore --budget 5s
-  tilecheck run my_kernel --steps 0:12                  what the pipeline does, step by step)");
+  tilecheck run relu_2x_plus_1 --steps 0:12             what the pipeline does, step by step)");
     subjects(c, "KERNEL|FILE|DIR", "A kernel's name, a module, a payload or a capture directory");
     declare_subject_options(c);
-    declare_machine_options(c);
+    declare_machine_options(c, true);
     declare_output_options(c, true);
     group_ = "Output";
     value(c, "--out", raw_.out, "DIR", "Write result_0.npy, ... (result_0.dev1.npy with several devices)");
@@ -163,7 +179,7 @@ class Declaration {
   tilecheck check kernels/*.mlir --fill random --baseline known.json)");
     subjects(c, "KERNEL|FILE|DIR", "Kernels (`all`: every one), modules, captures or directories of captures");
     declare_subject_options(c);
-    declare_machine_options(c);
+    declare_machine_options(c, true);
     declare_output_options(c, true);
     group_ = "Output";
     value(c, "--baseline", raw_.baseline, "FILE", "Leave out the findings that this file lists");
@@ -183,16 +199,21 @@ class Declaration {
   void declare_sweep() {
     CLI::App* c = command("sweep", "Compare tile sizes: VMEM, HBM traffic, time", R"(Examples:
   tilecheck sweep flash_attention --set block_q=64,128,256 --set block_kv=128..2048*2 --target v5e
-  tilecheck sweep matmul --set bm=128..512+128 --run --csv rows.csv
+  tilecheck sweep matmul --set block_m=128..512+128 --run --csv rows.csv
 
 Ranges: A,B,C   A..B (doubling)   A..B*M   A..B+S)");
     subjects(c, "KERNEL", "A kernel's name");
-    declare_subject_options(c);
-    declare_machine_options(c);
+    group_ = "What to sweep";
+    declare_set(c);
+    declare_target_options(c, "Chip generations, JAX device kinds, `all`, or target files FILE.json (v5e)");
+    group_ = "Output";
+    flag(c, "--run", raw_.run_rows,
+         "Run what fits and check its results; the options of operands, machine and "
+         "comparison below are for that");
+    declare_machine_options(c, false);
     declare_output_options(c, false);
     group_ = "Output";
     value(c, "--top", raw_.top, "N", "Rows to show (10)");
-    flag(c, "--run", raw_.run_rows, "Run what fits and check its results");
     value(c, "--csv", raw_.csv, "FILE", "Write all rows as CSV");
     value(c, "--markdown", raw_.markdown, "FILE", "Write all rows as a Markdown table");
   }
@@ -208,22 +229,27 @@ Ranges: A,B,C   A..B (doubling)   A..B*M   A..B+S)");
     c = command("targets", "The chip generations: memories, limits, rates, with sources", R"(Examples:
   tilecheck targets
   tilecheck targets --target v5e,v6e --json targets.json)");
-    values(c, "--target", raw_.targets, "NAME,..", "These alone");
-    value(c, "--json", raw_.json, "FILE", "Write them as JSON");
+    values(c, "--target", raw_.targets, "NAME,..", "These alone: names, JAX device kinds, target files FILE.json");
+    value(c, "--json", raw_.json, "FILE", "Write them as JSON; -: to stdout, instead of text");
 
     c = command("inspect", "Print a payload as readable text", R"(Examples:
   tilecheck inspect module.mlir                 operands, windows, scratch, body, with source lines
   tilecheck inspect module.mlir --identity      hashes of the kernel, with and without source lines
+  tilecheck inspect module.mlir --generic       the payload's module as it stands there, in MLIR's generic form
   tilecheck inspect module.mlir --raw > body.mlirbc)");
     subjects(c, "FILE|DIR", "A module, a payload or a capture directory");
-    declare_subject_options(c);
-    flag(c, "--raw", raw_.raw, "The payload as it is");
+    group_ = "What to print";
+    declare_payload_options(c);
+    group_ = "Output";
+    flag(c, "--raw", raw_.raw, "The payload's bytes, which `tilecheck run` takes too");
+    flag(c, "--generic", raw_.generic, "The payload's module in MLIR's generic form, neither upgraded nor cleaned");
     flag(c, "--identity", raw_.identity, "Hashes of the kernel, with and without source lines");
 
     c = command("diff", "What differs between two payloads", R"(Example:
   tilecheck diff before.mlir after.mlir         which edit made the program recompile)");
     subjects(c, "A B", "Two modules, payloads or capture directories");
-    declare_subject_options(c);
+    group_ = "What to compare";
+    declare_payload_options(c);
 
     c = command("exec", "Run a Python program, its Pallas kernels in the simulator", R"(Examples:
   tilecheck exec -- python train.py
@@ -285,24 +311,32 @@ std::vector<CompletedCommand> completion_table(CLI::App& app) {
 std::string hint_for(CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> commands;
   for (const CLI::App* c : app.get_subcommands({})) commands.push_back(c->get_name());
-  const auto nearest = [](const std::string& word, const std::vector<std::string>& names) {
+  const auto nearest = [](const std::string& dashes, const std::string& word, const std::vector<std::string>& names) {
     if (std::ranges::find(names, word) != names.end()) return std::string();
     const std::string n = nearest_name(std::string_view(word).substr(0, 100), names);
-    return n.empty() ? std::string() : "; did you mean '" + n + "'";
+    return n.empty() ? std::string() : "; did you mean '" + dashes + n + "'";
   };
   if (argc < 2) return "";
   const std::string first = argv[1];
-  if (!first.starts_with('-') && std::ranges::find(commands, first) == commands.end()) return nearest(first, commands);
+  if (!first.starts_with('-') && std::ranges::find(commands, first) == commands.end())
+    return nearest("", first, commands);
   const CLI::App* c = first.starts_with('-') ? &app : app.get_subcommand(first);
-  std::vector<std::string> options{"--help"};
+  std::vector<std::string> options{"help"};
   for (const CLI::Option* o : c->get_options())
-    for (const std::string& name : o->get_lnames()) options.push_back("--" + name);
+    for (const std::string& name : o->get_lnames()) options.push_back(name);
   for (int i = 1; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
     if (word.starts_with("--"))
-      if (std::string h = nearest(word, options); !h.empty()) return h;
+      if (std::string h = nearest("--", word.substr(2), options); !h.empty()) return h;
   }
   return "";
+}
+
+// An empty value would pass for an option that is not given.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* o : command.get_options())
+    for (const std::string& given : o->results())
+      if (given.empty()) throw InputError(o->get_name(), "'' given, expected " + o->get_type_name());
 }
 
 int bad_input(const std::string& message) {
@@ -317,6 +351,7 @@ int dispatch(const std::string& command, CLI::App& app, const RawOptions& raw, s
     return 0;
   }
   if (command == "exec") return exec_command(words);
+  refuse_unused(command, raw);
   CommandLine line = finish(raw);
   line.words = std::move(words);
   if (command == "list") return list_command(line);
@@ -349,6 +384,7 @@ int cli(int argc, const char* const* argv) {
   }
   const CLI::App* chosen = app.get_subcommands().front();
   try {
+    if (chosen->get_name() != "exec") refuse_empty_values(*chosen);  // a program's arguments may be empty
     return dispatch(chosen->get_name(), app, raw, {argv + 1, argv + argc});
   } catch (const InputError& e) {
     return bad_input(e.what());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ struct CommandLine {
   std::optional<int> call;  // of a module with several
   std::string kernel;       // the call with this kernel name
   bool force = false;
-  std::vector<std::string> results, aliases;  // of bare payloads: "0=f32[1024]", "OUT=IN"
+  std::vector<std::string> results, operands, aliases;  // of bare payloads: "0=f32[1024]", "OUT=IN"
   std::optional<int64_t> vmem_limit_bytes;
   std::vector<std::string> targets;  // as given: "v5e", "all", "my-chip.json"
 
@@ -37,14 +38,15 @@ struct CommandLine {
   std::optional<ExploreRequest> explore;  // --schedule explore or exhaustive
 
   // What comes out.
-  std::string out_directory, json_file;
+  std::string out_directory;
+  std::string json_file;  // "-": stdout, instead of text
   OutputFormat format = OutputFormat::text;
   WriterOptions writer;
   int top = 10;
-  bool run_rows = false;                // sweep --run
-  std::string csv_file, markdown_file;  // sweep
-  bool names_only = false;              // list, explain
-  bool raw = false, identity = false;   // inspect
+  bool run_rows = false;                                // sweep --run
+  std::string csv_file, markdown_file;                  // sweep
+  bool names_only = false;                              // list, explain
+  bool raw = false, generic = false, identity = false;  // inspect
   std::vector<Kind> select, ignore;
   std::string baseline_file, write_baseline_file;
 
@@ -67,9 +69,16 @@ int exec_command(const std::vector<std::string>& words);
 
 // The targets that --target names; v5e when none is given. "all", names, files of targets.
 std::vector<Target> chosen_targets(const CommandLine& line);
+// The same for one subject: without --target, the one that it says it is for.
+std::vector<Target> targets_of(const Subject& subject, const CommandLine& line, const std::vector<Target>& chosen);
+// Refuses options that do not fit the opened subject, or each other: one operand given twice, the type of a file that
+// is not given, a fill for operands that a capture holds, results that there are not.
+void check_options(const CommandLine& line, const Subject& subject);
 // Opens what the user named: a kernel, a module, a payload, a capture directory. Several for a module with several
 // calls or a directory of captures.
 std::vector<Subject> open_subjects(const std::string& what, const CommandLine& line);
+// Writes `json` where --json says, and `text` to stdout unless that is where `json` went.
+void print_and_write(const CommandLine& line, const std::string& text, const std::function<std::string()>& json);
 // Writes to stdout; an InputError when that fails (a full disk, a closed pipe).
 void print(const std::string& text);
 

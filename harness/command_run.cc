@@ -50,7 +50,7 @@ std::string replay_prefix(const CommandLine& line, const std::string& subject) {
 RunOptions options_for(const CommandLine& line, const Subject& s, const Target& target) {
   RunOptions options = line.run;
   options.launch.target = &target;
-  options.target_is_assumed = line.targets.empty();
+  options.target_is_assumed = line.targets.empty() && s.target.empty();
   options.launch.cores = std::max(options.launch.cores, s.cores);
   return options;
 }
@@ -62,10 +62,22 @@ void finish_outcomes(const CommandLine& line, std::vector<Outcome>& outcomes) {
   for (Outcome& o : outcomes) filter_findings(o, line.select, line.ignore, baseline ? &*baseline : nullptr);
 }
 
-int report(const CommandLine& line, const std::vector<Outcome>& outcomes, double seconds) {
-  if (!line.json_file.empty()) write_file(line.json_file, json_report(outcomes, line.writer));
-  print(write_report(line.format, outcomes, line.writer, seconds));
+int report(const CommandLine& line, const std::vector<Outcome>& outcomes, const std::string& text) {
+  print_and_write(line, text, [&] { return json_report(outcomes, line.writer); });
   return exit_code(worst_verdict(outcomes, line.writer.threshold));
+}
+int report(const CommandLine& line, const std::vector<Outcome>& outcomes, double seconds) {
+  return report(line, outcomes, write_report(line.format, outcomes, line.writer, seconds));
+}
+
+// --steps that lie beyond the run.
+void warn_of_missing_steps(const RunOptions& options, Outcome& o) {
+  if (!options.launch.record_steps || !o.ran || !o.steps.empty()) return;
+  const int64_t begin = options.launch.step_begin, end = options.launch.step_end;
+  o.warnings.push_back(
+      "--steps " + std::to_string(begin) + ":" + (end < 0 ? "" : std::to_string(end)) + " shows nothing: " +
+      (begin == end ? "it names no step"
+                    : "there are " + plural(o.report.counters.grid_steps, "step") + ", counted from 0"));
 }
 
 void refuse_ambiguous_operands(const CommandLine& line, size_t subjects) {
@@ -106,15 +118,17 @@ Outcome failed(const std::string& subject, const std::string& message) {
 }
 
 // All runs of one named thing; bad input becomes an outcome, so that the others still run.
-std::vector<Outcome> check_one(const std::string& what, const CommandLine& line, std::span<const Target> targets) {
+std::vector<Outcome> check_one(const std::string& what, const CommandLine& line, const std::vector<Target>& targets) {
   std::vector<Outcome> outcomes;
   try {
     for (const Subject& s : open_subjects(what, line)) {
-      for (const Target& target : targets) {
+      check_options(line, s);
+      const std::vector<Target> own = targets_of(s, line, targets);
+      for (const Target& target : own) {
         RunOptions options = options_for(line, s, target);
         options.replay_command = replay_prefix(line, what);
         Outcome o = (line.explore ? explore_subject(s, options, *line.explore) : run_subject(s, options)).outcome;
-        if (targets.size() > 1) o.subject += " " + target.name;
+        if (own.size() > 1) o.subject += " " + target.name;
         outcomes.push_back(std::move(o));
       }
     }
@@ -165,12 +179,13 @@ int run_command(CommandLine line) {
   const std::vector<Target> targets = chosen_targets(line);
   std::vector<Subject> subjects = open_subjects(line.subjects[0], line);
   refuse_ambiguous_operands(line, subjects.size());
+  for (const Subject& s : subjects) check_options(line, s);
   if (!line.out_directory.empty() && subjects.size() * targets.size() > 1)
     throw InputError("--out", "holds the results of one run; choose one call and one target");
   std::vector<Outcome> outcomes;
   const std::string prefix = replay_prefix(line, line.subjects[0]);
   for (const Subject& s : subjects) {
-    for (const Target& target : targets) {
+    for (const Target& target : targets_of(s, line, targets)) {
       RunOptions options = options_for(line, s, target);
       options.replay_command = prefix;
       Progress progress(s.name);
@@ -181,6 +196,7 @@ int run_command(CommandLine line) {
       RunResult result = line.explore ? explore_subject(s, options, *line.explore) : run_subject(s, options);
       if (!line.out_directory.empty() && result.outcome.report.incomplete.empty())
         write_results(line.out_directory, result.devices);
+      warn_of_missing_steps(options, result.outcome);
       outcomes.push_back(std::move(result.outcome));
     }
   }
@@ -209,11 +225,9 @@ int check_command(CommandLine line) {
   std::vector<Outcome> outcomes;
   for (auto& part : parts) std::ranges::move(part, std::back_inserter(outcomes));
   finish_outcomes(line, outcomes);
-  if (!line.json_file.empty()) write_file(line.json_file, json_report(outcomes, line.writer));
   const double seconds = seconds_since(start);
-  print(line.format == OutputFormat::text ? text_summary(outcomes, line.writer, seconds)
-                                          : write_report(line.format, outcomes, line.writer, seconds));
-  return exit_code(worst_verdict(outcomes, line.writer.threshold));
+  if (line.format != OutputFormat::text) return report(line, outcomes, seconds);
+  return report(line, outcomes, text_summary(outcomes, line.writer, seconds));
 }
 
 int fit_command(const CommandLine& line) {
@@ -222,18 +236,20 @@ int fit_command(const CommandLine& line) {
   const std::vector<Target> targets = chosen_targets(line);
   const std::vector<Subject> subjects = open_subjects(line.subjects[0], line);
   std::vector<Outcome> outcomes;
-  for (const Subject& s : subjects)
-    for (const Target& target : targets)
+  std::vector<size_t> ends;  // of each subject's outcomes
+  for (const Subject& s : subjects) {
+    for (const Target& target : targets_of(s, line, targets))
       outcomes.push_back(fit_subject(
           s, {.target = &target, .vmem_limit_bytes = line.vmem_limit_bytes, .share_hbm = line.run.share_hbm}));
+    ends.push_back(outcomes.size());
+  }
   finish_outcomes(line, outcomes);
   if (line.format != OutputFormat::text || outcomes.size() == 1) return report(line, outcomes, seconds_since(start));
-  if (!line.json_file.empty()) write_file(line.json_file, json_report(outcomes, line.writer));
   std::string out;
   int cannot = 0;
   for (size_t i = 0; i < subjects.size(); ++i) {
-    const std::vector<Outcome> rows(outcomes.begin() + static_cast<int64_t>(i * targets.size()),
-                                    outcomes.begin() + static_cast<int64_t>((i + 1) * targets.size()));
+    const std::vector<Outcome> rows(outcomes.begin() + static_cast<int64_t>(i > 0 ? ends[i - 1] : 0),
+                                    outcomes.begin() + static_cast<int64_t>(ends[i]));
     out += printable(subjects[i].name) + "   " + printable(subjects[i].headline) + "\n" + fit_summary(rows);
     for (const Outcome& o : rows) cannot += o.fit && o.fit->verdict == fit::FitVerdict::cannot_fit;
   }
@@ -245,8 +261,7 @@ int fit_command(const CommandLine& line) {
   if (cannot > 0)
     out += "error: does not fit on " + std::to_string(cannot) + " of " +
            plural(static_cast<int64_t>(outcomes.size()), "target") + "\n";
-  print(out);
-  return exit_code(worst_verdict(outcomes, line.writer.threshold));
+  return report(line, outcomes, out);
 }
 
 }  // namespace tilecheck

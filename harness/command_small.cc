@@ -64,11 +64,6 @@ int list_command(const CommandLine& line) {
   for (const std::string& name : line.subjects) kernels.push_back(kernel_named(name).kernel);
   if (kernels.empty())
     for (const Kernel& k : registered_kernels()) kernels.push_back(&k);
-  if (!line.json_file.empty()) {
-    Json list = Json::array();
-    for (const Kernel* k : kernels) list.push_back(kernel_json(*k));
-    write_file(line.json_file, Json({{"schema", 1}, {"kernels", list}}).dump(1) + "\n");
-  }
   std::string out;
   for (const Kernel* k : kernels) {
     if (line.names_only)
@@ -78,7 +73,11 @@ int list_command(const CommandLine& line) {
   }
   if (!line.names_only && line.subjects.empty())
     out += "\n`tilecheck run KERNEL --set NAME=VALUE` runs one; `tilecheck list KERNEL` shows its broken twins.\n";
-  print(out);
+  print_and_write(line, out, [&] {
+    Json list = Json::array();
+    for (const Kernel* k : kernels) list.push_back(kernel_json(*k));
+    return Json({{"schema", 1}, {"kernels", list}}).dump(1) + "\n";
+  });
   return 0;
 }
 
@@ -114,21 +113,36 @@ int explain_command(const CommandLine& line) {
 int targets_command(const CommandLine& line) {
   std::vector<Target> list(targets().begin(), targets().end());
   if (!line.targets.empty()) list = chosen_targets(line);
-  if (!line.json_file.empty()) write_file(line.json_file, targets_json(list));
-  print(targets_text(list));
+  print_and_write(line, targets_text(list), [&] { return targets_json(list); });
   return 0;
 }
 
 std::vector<Target> chosen_targets(const CommandLine& line) {
   std::vector<Target> chosen;
   for (const std::string& text : line.targets) {
-    if (text.ends_with(".json"))
-      chosen.push_back(read_target(text));
-    else
-      for (Target& t : targets_named(text)) chosen.push_back(std::move(t));
+    for (size_t at = 0; at <= text.size();) {
+      const size_t comma = std::min(text.find(',', at), text.size());
+      const std::string word = text.substr(at, comma - at);
+      if (word.ends_with(".json") || word.find('/') != std::string::npos)
+        chosen.push_back(read_target(word));
+      else
+        for (Target& t : targets_named(word)) chosen.push_back(std::move(t));
+      at = comma + 1;
+    }
   }
   if (chosen.empty()) chosen.push_back(target_named("v5e"));
   return chosen;
+}
+
+std::vector<Target> targets_of(const Subject& subject, const CommandLine& line, const std::vector<Target>& chosen) {
+  if (line.targets.empty() && !subject.target.empty()) return {target_named(subject.target)};
+  return chosen;
+}
+
+void print_and_write(const CommandLine& line, const std::string& text, const std::function<std::string()>& json) {
+  if (line.json_file == "-") return print(json());
+  if (!line.json_file.empty()) write_file(line.json_file, json());
+  print(text);
 }
 
 void print(const std::string& text) {

@@ -172,7 +172,6 @@ int sweep_command(const CommandLine& line) {
       sweep_kernel(choice, line, targets, [&](int64_t done, int64_t total) { progress.update(done, total); });
   if (!line.csv_file.empty()) write_file(line.csv_file, csv(sweep));
   if (!line.markdown_file.empty()) write_file(line.markdown_file, markdown(sweep));
-  if (!line.json_file.empty()) write_file(line.json_file, json(sweep, choice.name()));
   const auto count = [&](auto predicate) { return static_cast<int64_t>(std::ranges::count_if(sweep.rows, predicate)); };
   const int64_t refused = count([](const SweepRow& r) { return !r.refused.empty(); });
   const int64_t wrong = count([](const SweepRow& r) { return !r.ran.empty() && r.ran != name(Verdict::clean); });
@@ -186,7 +185,7 @@ int sweep_command(const CommandLine& line) {
   out += "* Pareto (VMEM, HBM, time).";
   if (!line.run_rows) out += "  --run checks results;";
   out += "  --csv FILE, --json FILE, --markdown FILE keep all rows\n";
-  print(out);
+  print_and_write(line, out, [&] { return json(sweep, choice.name()); });
   if (refused == static_cast<int64_t>(sweep.rows.size()))
     throw InputError("sweep", "no row can be made: " + sweep.rows[0].refused);
   return wrong > 0 ? exit_code(Verdict::findings) : 0;

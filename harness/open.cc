@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "harness/command_line.h"
+#include "harness/format.h"
 #include "harness/log.h"
 #include "harness/payload_subject.h"
 #include "sim/types/error.h"
@@ -35,6 +36,9 @@ void apply(const CommandLine& line, Subject& s) {
     throw InputError("--devices", "'" + line.devices + "' given, but " + s.name + " was made for " +
                                       std::to_string(s.devices) + "; its own parameters say for how many (--set)");
   if (devices != s.devices && s.expected) {
+    if (line.run.in.empty() && !line.run.fill)
+      throw InputError("--devices", "'" + line.devices + "' given, but " + s.name + " holds operands for " +
+                                        plural(s.devices, "device") + "; --fill random makes others up");
     s.expected = nullptr;
     s.operand_files.clear();
   }
@@ -42,10 +46,19 @@ void apply(const CommandLine& line, Subject& s) {
 }
 
 void refuse_payload_options(const CommandLine& line) {
-  if (line.call || !line.kernel.empty())
-    throw InputError(line.call ? "--call" : "--kernel", "is for modules; this is a C++ kernel");
-  if (!line.results.empty() || !line.aliases.empty())
-    throw InputError(line.results.empty() ? "--alias" : "--result", "is for bare payloads; this is a C++ kernel");
+  const struct {
+    const char* option;
+    bool is_given;
+    const char* what_for;
+  } options[] = {{"--call", line.call.has_value(), "modules"},
+                 {"--kernel", !line.kernel.empty(), "modules"},
+                 {"--result", !line.results.empty(), "bare payloads"},
+                 {"--operand", !line.operands.empty(), "bare payloads"},
+                 {"--alias", !line.aliases.empty(), "bare payloads"},
+                 {"--force", line.force, "payloads"},
+                 {"--share-hbm", line.run.share_hbm, "the time estimate of payloads"}};
+  for (const auto& o : options)
+    if (o.is_given) throw InputError(o.option, std::string("is for ") + o.what_for + "; this is a C++ kernel");
 }
 
 }  // namespace
@@ -58,6 +71,7 @@ std::vector<Subject> open_subjects(const std::string& what, const CommandLine& l
     refuse_payload_options(line);
     subjects.push_back(subject_of(kernel_named(what), line.set_map()));
   } else if (!std::filesystem::exists(what, error)) {
+    if (std::filesystem::is_symlink(what, error)) throw InputError(what, "a link to a file that is not there");
     kernel_named(what);  // throws, with the nearest kernel's name
   } else {
     if (!line.set.empty())

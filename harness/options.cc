@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 
 #include "harness/format.h"
@@ -80,6 +81,26 @@ double seconds(const std::string& option, const std::string& text) {
   return unit * number(option, digits, 0.0, 1e6, "a time, as 10s, 500ms or 2m");
 }
 
+// parse_schedule does not know explore, so its list of forms would lack it.
+ScheduleSpec known_schedule(const std::string& text) {
+  static const std::vector<std::string> kWords = {"lazy", "on_wait", "eager",   "lifo",       "random",
+                                                  "pct",  "torn",    "explore", "exhaustive", "replay"};
+  const std::string word = text.substr(0, text.find(':'));
+  if (word == "replay" && word != text) return parse_schedule(text);
+  try {
+    if (word != "explore" && std::ranges::find(kWords, word) != kWords.end()) return parse_schedule(text);
+  } catch (const InputError&) {
+    // The forms say what is wrong with the argument.
+  }
+  const std::string nearest = nearest_name(std::string_view(word).substr(0, 100), kWords);
+  const bool is_known = std::ranges::find(kWords, word) != kWords.end();
+  throw InputError("--schedule", "'" + text.substr(0, 60) +
+                                     "' given, expected lazy (on_wait), eager, lifo, torn, random[:SEED], "
+                                     "pct[:SEED[:DEPTH]] with a depth of 1 to 64, explore, exhaustive[:RUNS] or "
+                                     "replay:DECISIONS" +
+                                     (is_known || nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+}
+
 void finish_schedule(const RawOptions& raw, CommandLine& line) {
   ExploreRequest request;
   if (!raw.budget.empty()) request.budget_seconds = seconds("--budget", raw.budget);
@@ -87,7 +108,7 @@ void finish_schedule(const RawOptions& raw, CommandLine& line) {
     line.explore = request;
   } else if (!raw.schedule.empty()) {
     ScheduleSpec& schedule = line.run.launch.sync.schedule;
-    schedule = parse_schedule(raw.schedule);
+    schedule = known_schedule(raw.schedule);
     if (schedule.kind == ScheduleSpec::Kind::exhaustive) {
       request.exhaustive = true;
       request.bound = schedule.bound;
@@ -111,7 +132,8 @@ void finish_machine(const RawOptions& raw, CommandLine& line) {
     run.fill = FillKind::integers;
     run.bit_equal = true;
   }
-  if (!raw.seed.empty()) run.seed = number<uint64_t>("--seed", raw.seed, 0, UINT64_MAX, "a whole number");
+  if (!raw.seed.empty())
+    run.seed = number<uint64_t>("--seed", raw.seed, 0, UINT64_MAX, "a whole number from 0 to 18446744073709551615");
   if (!raw.numerics.empty())
     run.launch.numerics = one_of<Numerics>(
         "--numerics", raw.numerics, {{"exact", Numerics::exact}, {"mxu", Numerics::mxu}, {"f64", Numerics::f64}});
@@ -159,19 +181,25 @@ void finish_arrays(const RawOptions& raw, CommandLine& line) {
     const auto dtype = parse_dtype(type);
     if (!dtype || is_semaphore(*dtype))
       throw InputError("--dtype " + key, "'" + type.substr(0, 60) + "' is no element type (f32, bf16, i32, ...)");
-    run.dtypes[key] = *dtype;
+    if (!run.dtypes.emplace(key, *dtype).second) throw InputError("--dtype " + key, "given twice");
   }
   for (const std::string& text : raw.expect) {
     const auto [key, file] = assignment("--expect", text, "RESULT=FILE");
     if (!run.expect.emplace(result_key("--expect", key), file).second)
       throw InputError("--expect " + key, "given twice");
   }
-  if (!raw.atol.empty()) run.atol = number("--atol", raw.atol, 0.0, HUGE_VAL, "a number of at least 0");
-  if (!raw.rtol.empty()) run.rtol = number("--rtol", raw.rtol, 0.0, HUGE_VAL, "a number of at least 0");
+  constexpr double kLargest = std::numeric_limits<double>::max();  // a tolerance of infinity would compare nothing
+  if (!raw.atol.empty()) run.atol = number("--atol", raw.atol, 0.0, kLargest, "a finite number of at least 0");
+  if (!raw.rtol.empty()) run.rtol = number("--rtol", raw.rtol, 0.0, kLargest, "a finite number of at least 0");
   run.compare = !raw.no_compare;
 }
 
 void finish_output(const RawOptions& raw, CommandLine& line) {
+  for (const auto& [option, file] : {std::pair{"--out", &raw.out},
+                                     {"--csv", &raw.csv},
+                                     {"--markdown", &raw.markdown},
+                                     {"--write-baseline", &raw.write_baseline}})
+    if (*file == "-") throw InputError(option, "'-' given, expected a file's name");
   line.out_directory = raw.out;
   line.json_file = raw.json;
   if (!raw.format.empty())
@@ -182,6 +210,8 @@ void finish_output(const RawOptions& raw, CommandLine& line) {
                                         {"junit", OutputFormat::junit},
                                         {"sarif", OutputFormat::sarif},
                                         {"github", OutputFormat::github}});
+  if (raw.json == "-" && !raw.format.empty() && line.format != OutputFormat::json)
+    throw InputError("--json", "'-' and --output-format " + raw.format + " both write to stdout: drop one");
   if (!raw.error_on.empty())
     line.writer.threshold =
         one_of<Severity>("--error-on", raw.error_on,
@@ -205,6 +235,7 @@ void finish_output(const RawOptions& raw, CommandLine& line) {
   line.markdown_file = raw.markdown;
   line.names_only = raw.names;
   line.raw = raw.raw;
+  line.generic = raw.generic;
   line.identity = raw.identity;
   line.select = kinds("--select", raw.select);
   line.ignore = kinds("--ignore", raw.ignore);
@@ -225,16 +256,64 @@ CommandLine finish(const RawOptions& raw) {
   line.kernel = raw.kernel;
   line.force = raw.force;
   line.results = raw.results;
+  line.operands = raw.operands;
   line.aliases = raw.aliases;
   line.targets = raw.targets;
   if (!raw.vmem_limit.empty())
-    line.vmem_limit_bytes = number<int64_t>("--vmem-limit", raw.vmem_limit, 1, int64_t{1} << 50, "a number of bytes");
+    line.vmem_limit_bytes = number<int64_t>("--vmem-limit", raw.vmem_limit, 1, int64_t{1} << 50,
+                                            "a number of bytes from 1 to 1125899906842624 (1 PiB)");
   line.run.vmem_limit_bytes = line.vmem_limit_bytes;
   line.run.share_hbm = raw.share_hbm;
   finish_machine(raw, line);
   finish_arrays(raw, line);
   finish_output(raw, line);
   return line;
+}
+
+void refuse_unused(const std::string& command, const RawOptions& raw) {
+  const auto refuse = [](std::string_view option, const std::string& why) {
+    throw InputError(std::string(option), why);
+  };
+  if (raw.quiet && raw.verbose) refuse("--quiet", "and --verbose contradict each other");
+  if (command == "explain" && raw.names && !raw.subjects.empty())
+    refuse("--names", "lists all kinds; name none beside it");
+  if (raw.integers && !(raw.atol.empty() && raw.rtol.empty()))
+    refuse("--integers", std::string("asks for equal bits: drop ") + (raw.atol.empty() ? "--rtol" : "--atol"));
+  const struct {
+    const char* option;
+    bool is_given;
+    bool compares;
+  } runs[] = {{"--atol", !raw.atol.empty(), true},
+              {"--rtol", !raw.rtol.empty(), true},
+              {"--integers", raw.integers, true},
+              {"--expect", !raw.expect.empty(), true},
+              {"--no-compare", raw.no_compare, false},
+              {"--in", !raw.in.empty(), false},
+              {"--dtype", !raw.dtypes.empty(), false},
+              {"--fill", !raw.fill.empty(), false},
+              {"--seed", !raw.seed.empty(), false},
+              {"--numerics", !raw.numerics.empty(), false},
+              {"--schedule", !raw.schedule.empty(), false},
+              {"--threads", !raw.threads.empty(), false},
+              {"--cores", !raw.cores.empty(), false},
+              {"--core-split", !raw.core_split.empty(), false},
+              {"--remote-order", !raw.remote_order.empty(), false},
+              {"--semaphore-progress", !raw.semaphore_progress.empty(), false}};
+  for (const auto& r : runs) {
+    if (!r.is_given) continue;
+    if (raw.no_compare && r.compares) refuse(r.option, "has no effect with --no-compare: drop one");
+    if (command == "sweep" && !raw.run_rows) refuse(r.option, "is for sweep --run: without, nothing is run");
+  }
+  if (command == "sweep" && (raw.schedule.starts_with("explore") || raw.schedule.starts_with("exhaustive")))
+    refuse("--schedule", "'" + raw.schedule.substr(0, 60) + "' given; sweep runs each row once");
+  if (command == "inspect" && raw.raw + raw.generic + raw.identity > 1)
+    refuse(raw.raw ? "--raw" : "--generic",
+           std::string("and ") + (raw.identity ? "--identity" : "--generic") + " are two ways to print: choose one");
+  if (command == "inspect" && (raw.raw || raw.generic) && (raw.force || !raw.results.empty() || !raw.operands.empty()))
+    refuse(raw.force             ? "--force"
+           : raw.results.empty() ? "--operand"
+                                 : "--result",
+           std::string("has no effect with ") + (raw.raw ? "--raw" : "--generic"));
 }
 
 std::map<std::string, std::string> CommandLine::set_map() const {

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "harness/format.h"
+#include "sim/io/array_file.h"
 #include "sim/io/file.h"
+#include "sim/io/npy.h"
 #include "sim/mosaic/fit_body.h"
 #include "sim/types/error.h"
 
@@ -21,34 +23,84 @@ int whole_number(const std::string& option, std::string_view text, const char* f
   return value;
 }
 
-std::vector<mosaic::ArrayType> result_types(const CommandLine& line) {
-  std::vector<std::optional<mosaic::ArrayType>> given;
-  for (const std::string& text : line.results) {
+using Types = std::vector<std::optional<mosaic::ArrayType>>;
+
+// What --result or --operand say, by number.
+Types types_given(const std::string& option, const std::vector<std::string>& texts) {
+  Types given;
+  for (const std::string& text : texts) {
     const size_t eq = text.find('=');
     if (eq == std::string::npos)
-      throw InputError("--result", "'" + text.substr(0, 60) + "' given, expected I=TYPE[SHAPE], as 0=f32[1024]");
-    const auto i = static_cast<size_t>(whole_number("--result", text.substr(0, eq), "I=TYPE[SHAPE], as 0=f32[1024]"));
-    if (i > line.results.size() - 1)
-      throw InputError("--result " + text.substr(0, 60), "results are counted from 0 without gaps");
+      throw InputError(option, "'" + text.substr(0, 60) + "' given, expected I=TYPE[SHAPE], as 0=f32[1024]");
+    const auto i = static_cast<size_t>(whole_number(option, text.substr(0, eq), "I=TYPE[SHAPE], as 0=f32[1024]"));
     given.resize(std::max(given.size(), i + 1));
-    if (given[i]) throw InputError("--result " + text.substr(0, 60), "given twice");
-    given[i] = mosaic::parse_array_type(text.substr(eq + 1), "--result " + std::to_string(i));
+    if (given[i]) throw InputError(option + " " + text.substr(0, 60), "given twice");
+    given[i] = mosaic::parse_array_type(text.substr(eq + 1), option + " " + std::to_string(i));
   }
+  return given;
+}
+
+std::vector<mosaic::ArrayType> result_types(const CommandLine& line) {
   std::vector<mosaic::ArrayType> types;
-  for (const auto& t : given) types.push_back(*t);  // without gaps: as many distinct numbers as options
+  for (const auto& t : types_given("--result", line.results)) {
+    if (!t)
+      throw InputError("--result",
+                       "results are counted from 0 without gaps: " + std::to_string(types.size()) + " is missing");
+    types.push_back(*t);
+  }
   return types;
 }
 
-mosaic::OpenOptions open_options(const CommandLine& line) {
+// The type of the array in a file that --in names; none where the file does not say it (numpy's void).
+std::optional<mosaic::ArrayType> type_in_file(const std::string& text, std::optional<DType> dtype) {
+  if (text.find(".safetensors") != std::string::npos) {
+    const HostArray array = read_array(text, dtype);
+    return mosaic::ArrayType{array.dtype(), array.shape()};
+  }
+  const InputFile file(text);
+  std::vector<std::byte> prefix(static_cast<size_t>(std::min(file.size_bytes(), kNpyMaxHeaderBytes)));
+  file.read(0, prefix);
+  const NpyHeader header = parse_npy_header(prefix, file.size_bytes(), text);
+  if (!dtype && !header.stored.dtype) return std::nullopt;
+  return mosaic::ArrayType{resolve_stored_type(header.stored, dtype, text), header.shape};
+}
+
+// Of a bare payload: as --operand says, else as the files are that --in gives by number.
+Types operand_types(const CommandLine& line) {
+  Types types = types_given("--operand", line.operands);
+  for (const auto& [key, file] : line.run.in) {
+    size_t i = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), i);
+    if (error != std::errc() || end != key.data() + key.size() || i > 1 << 16) continue;
+    if (i < types.size() && types[i]) continue;
+    types.resize(std::max(types.size(), i + 1));
+    const auto typed = line.run.dtypes.find(key);
+    types[i] = type_in_file(file, typed == line.run.dtypes.end() ? std::nullopt : std::optional(typed->second));
+  }
+  return types;
+}
+
+mosaic::OpenOptions open_options(const CommandLine& line, const mosaic::KernelCall& call) {
   mosaic::OpenOptions options;
   options.force = line.force;
   options.vmem_limit_bytes = line.vmem_limit_bytes;
+  if (call.has_signature) {
+    for (const auto& [option, given] :
+         {std::pair{"--result", &line.results}, {"--operand", &line.operands}, {"--alias", &line.aliases}})
+      if (!given->empty()) throw InputError(option, "is for bare payloads; " + call.source + " says it itself");
+    return options;
+  }
   options.results = result_types(line);
+  options.operands = operand_types(line);
   for (const std::string& text : line.aliases) {
     const size_t eq = text.find('=');
     if (eq == std::string::npos) throw InputError("--alias", "'" + text.substr(0, 60) + "' given, expected OUT=IN");
-    options.aliases.push_back({.input = whole_number("--alias", text.substr(eq + 1), "OUT=IN"),
-                               .output = whole_number("--alias", text.substr(0, eq), "OUT=IN")});
+    const Alias alias{.input = whole_number("--alias", text.substr(eq + 1), "OUT=IN"),
+                      .output = whole_number("--alias", text.substr(0, eq), "OUT=IN")};
+    for (const Alias& a : options.aliases)
+      if (a.input == alias.input || a.output == alias.output)
+        throw InputError("--alias " + text.substr(0, 60), "an operand or result of it has an alias already");
+    options.aliases.push_back(alias);
   }
   return options;
 }
@@ -130,10 +182,9 @@ Subject subject_of(mosaic::KernelModule kernel, std::string name) {
 
 std::vector<Subject> payload_subjects(const std::string& path, const CommandLine& line) {
   std::vector<mosaic::KernelCall> calls = chosen_calls(path, line);
-  const mosaic::OpenOptions options = open_options(line);
   std::vector<Subject> subjects;
   for (size_t i = 0; i < calls.size(); ++i) {
-    mosaic::KernelModule kernel = mosaic::open_kernel(calls[i], options);
+    mosaic::KernelModule kernel = mosaic::open_kernel(calls[i], open_options(line, calls[i]));
     std::string name = calls.size() == 1 ? path : path + "#" + std::to_string(i) + " " + kernel.name;
     subjects.push_back(subject_of(std::move(kernel), std::move(name)));
     subjects.back().source_folder = std::filesystem::absolute(path).parent_path().string();
@@ -146,7 +197,7 @@ std::vector<mosaic::KernelCall> payload_calls(const std::string& path, const Com
 }
 
 mosaic::KernelModule open_payload(const mosaic::KernelCall& call, const CommandLine& line) {
-  return mosaic::open_kernel(call, open_options(line));
+  return mosaic::open_kernel(call, open_options(line, call));
 }
 
 }  // namespace tilecheck

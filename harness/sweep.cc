@@ -53,6 +53,7 @@ void fill_row(SweepRow& row, const Subject& subject, const CommandLine& line, co
   for (const WindowCounters& w : o.report.counters.windows) row.hbm_bytes += w.moved_bytes;
   row.has_errors = row.fit != fit::FitVerdict::cannot_fit && o.report.count(Severity::error) > 0;
   if (!line.run_rows || row.fit == fit::FitVerdict::cannot_fit || row.has_errors) return;
+  check_options(line, subject);
   RunOptions options = line.run;
   options.launch.target = &target;
   options.analyse_fit = false;

@@ -46,6 +46,11 @@ class Parser {
       fail(key, "an integer");
     return v.get<int64_t>();
   }
+  int64_t bytes(const std::string& key, const Json& v) const {
+    const int64_t n = integer(key, v);
+    if (n < 0) throw InputError(where_, "expected a number of bytes as `" + key + "`, found " + std::to_string(n));
+    return n;
+  }
   const Json& array(const std::string& key, const Json& v) const {
     if (!v.is_array()) fail(key, "a list");
     return v;
@@ -68,7 +73,7 @@ class Parser {
         object(key, entry);
         if (!entry.contains("memory_space") || !entry.contains("size")) fail(key, "memory_space and size");
         if (integer(key, entry["memory_space"]) == kVmemSpace)
-          config_.vmem_limit_bytes = integer(key, entry["size"]);
+          config_.vmem_limit_bytes = bytes(key + ".size", entry["size"]);
         else
           config_.unknown_keys.push_back(key + ".memory_space " + entry["memory_space"].dump());
       }
@@ -125,7 +130,7 @@ class Parser {
     } else if (key == "allow_input_fusion") {
       for (const Json& v : array(key, value)) config_.allow_input_fusion.push_back(boolean(key, v));
     } else if (key == "internal_scratch_in_bytes") {
-      config_.internal_scratch_bytes = integer(key, value);
+      config_.internal_scratch_bytes = bytes(key, value);
     } else if (key == "output_memory_space_colors") {
       for (const Json& v : array(key, value)) {
         object(key, v);

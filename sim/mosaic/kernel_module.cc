@@ -109,15 +109,25 @@ class Opener {
           "kernel " + k_.name +
               ": this payload carries no result types; give each with --result I=TYPE, as --result 0=f32[1024]");
     k_.call.results = options_.results;
-    k_.call.operands = options_.operands;
     k_.call.aliases = options_.aliases;
-    if (!k_.call.operands.empty()) return;
-    for (int i = 0; i < k_.dynamic_bounds; ++i) k_.call.operands.push_back({DType::i32, {}});
+    const auto given = [&](int i) {
+      return static_cast<size_t>(i) < options_.operands.size() ? options_.operands[static_cast<size_t>(i)]
+                                                               : std::optional<ArrayType>();
+    };
+    for (int i = 0; i < k_.dynamic_bounds; ++i)
+      k_.call.operands.push_back(given(i).value_or(ArrayType{DType::i32, {}}));
     const int inputs = windows - static_cast<int>(k_.call.results.size());
     if (inputs < 0)
       fail("at most " + std::to_string(windows) + " results, found " + std::to_string(k_.call.results.size()));
     const Attr* params = k_.main->find(AttrName::window_params);
+    if (options_.operands.size() > static_cast<size_t>(k_.dynamic_bounds + k_.prefetch_count + inputs))
+      fail(std::to_string(k_.dynamic_bounds + k_.prefetch_count + inputs) + " operands, found operand " +
+           std::to_string(options_.operands.size() - 1));
     for (int i = 0; i < k_.prefetch_count + inputs; ++i) {
+      if (const auto type = given(k_.dynamic_bounds + i)) {
+        k_.call.operands.push_back(*type);
+        continue;
+      }
       const Type& type = k_.main->type_of(static_cast<ValueId>(k_.grid.rank() + i));
       const auto w = static_cast<size_t>(i - k_.prefetch_count);
       const bool blocked = i >= k_.prefetch_count && params && params->kind == AttrKind::array &&
@@ -125,7 +135,9 @@ class Opener {
       if (blocked || !type.is_static() || is_semaphore(type.dtype))
         throw InputError(k_.source, "kernel " + k_.name + ": this payload carries no operand types and operand " +
                                         std::to_string(k_.dynamic_bounds + i) +
-                                        " reaches it in blocks; give the operands");
+                                        " reaches it in blocks; give its type with --operand " +
+                                        std::to_string(k_.dynamic_bounds + i) + "=TYPE[SHAPE], or its file with --in " +
+                                        std::to_string(k_.dynamic_bounds + i) + "=FILE");
       k_.call.operands.push_back({type.dtype, type.shape});
     }
   }

@@ -85,8 +85,10 @@ struct KernelModule {
 };
 
 struct OpenOptions : LoadOptions {
-  // For a bare body or backend_config, which carry no types.
-  std::vector<ArrayType> operands, results;
+  // For a bare body or backend_config, which carry no types. operands: those that are known; the body says the types of
+  // the others where it gets them whole.
+  std::vector<std::optional<ArrayType>> operands;
+  std::vector<ArrayType> results;
   std::vector<Alias> aliases;
   std::optional<int64_t> vmem_limit_bytes;  // instead of the payload's
 };

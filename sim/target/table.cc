@@ -12,7 +12,7 @@ constexpr int64_t kKiB = 1024;
 constexpr int64_t kMiB = 1024 * kKiB;
 
 constexpr FigureInfo kFigures[] = {
-    {"generation", Unit::count, 2, 99, "generation number; rules that changed with one ask for it"},
+    {"generation", Unit::count, 2, 8, "generation number; rules that changed with one ask for it"},
     {"cores", Unit::count, 1, 64, "TensorCores of a chip"},
     {"vmem_bytes", Unit::bytes, 64 * kKiB, int64_t{1} << 40, "largest single VMEM allocation"},
     {"vmem_usable_bytes", Unit::bytes, 64 * kKiB, int64_t{1} << 40, "largest need that compiles under any limit"},

@@ -9,6 +9,10 @@
 namespace tilecheck {
 namespace {
 
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
 // Letters to insert or delete, compared without case: "v6" is nearer to "v6e" than to "v2".
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -17,9 +21,7 @@ size_t distance(std::string_view a, std::string_view b) {
     size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const bool same =
-          std::tolower(static_cast<unsigned char>(a[i - 1])) == std::tolower(static_cast<unsigned char>(b[j - 1]));
-      const size_t replace = diagonal + (same ? 0 : 2);
+      const size_t replace = diagonal + (same_letter(a[i - 1], b[j - 1]) ? 0 : 2);
       diagonal = row[j];
       row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
     }
@@ -41,15 +43,24 @@ bool Target::accepts_matmul(DType type) const {
   return std::find(matmul_types.begin(), matmul_types.end(), type) != matmul_types.end();
 }
 
+// Near: at most half as many letters inserted and deleted as `name` has (two for short ones); else the shortest that
+// begins with `name` or holds it.
 std::string nearest_name(std::string_view name, std::span<const std::string> names) {
+  if (name.empty()) return "";
   std::string best;
-  size_t best_distance = std::max<size_t>(3, name.size()) + 1;
+  size_t best_distance = std::max<size_t>(2, name.size() / 2) + 1;
   for (const std::string& candidate : names) {
     const size_t d = distance(name, candidate);
     if (d < best_distance) {
       best = candidate;
       best_distance = d;
     }
+  }
+  if (!best.empty() || name.size() < 2) return best;
+  for (const std::string& candidate : names) {
+    const auto at = std::ranges::search(candidate, name, same_letter).begin();
+    const bool is_part = at == candidate.begin() || (at != candidate.end() && name.size() > 2);
+    if (is_part && (best.empty() || candidate.size() < best.size())) best = candidate;
   }
   return best;
 }
@@ -72,8 +83,8 @@ const Target& target_named(std::string_view name) {
   }
   const std::string nearest = nearest_name(name.substr(0, 100), names);
   throw InputError("target", "no target is named \"" + std::string(name.substr(0, 100)) + "\"" +
-                                 (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?") + " Known: " + known +
-                                 ", and JAX's device kinds");
+                                 (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?") + " (known: " + known +
+                                 ", JAX's device kinds, and files FILE.json)");
 }
 
 std::vector<Target> targets_named(std::string_view list) {

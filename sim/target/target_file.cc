@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "sim/target/target.h"
@@ -13,9 +14,29 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Text that reports print: without control characters, which could steer a terminal or break a line.
+std::string text_of(const Json& value, const std::string& key, const std::string& where) {
+  if (!value.is_string()) throw InputError(where, "\"" + key + "\" must be a string");
+  std::string text = value.get<std::string>();
+  if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+    throw InputError(where, "\"" + key + "\" has a control character in it");
+  return text;
+}
 std::string string_at(const Json& j, const char* key, const std::string& where) {
-  if (!j.at(key).is_string()) throw InputError(where, "\"" + std::string(key) + "\" must be a string");
-  return j.at(key).get<std::string>();
+  return text_of(j.at(key), key, where);
+}
+
+// The file's object. A key that stands twice would leave open which value counts.
+Json parse_object(std::string_view json_text, const std::string& where) {
+  std::set<std::string> seen;
+  const auto once = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::key && depth == 1 && !seen.insert(value.get<std::string>()).second)
+      throw InputError(where, "\"" + value.get<std::string>().substr(0, 100) + "\" stands twice");
+    return true;
+  };
+  Json j = Json::parse(json_text, once, /*allow_exceptions=*/false);
+  if (j.is_discarded() || !j.is_object()) throw InputError(where, "a target file must be one JSON object");
+  return j;
 }
 
 int64_t figure_value(const Json& value, const FigureInfo& figure, const std::string& where) {
@@ -58,6 +79,8 @@ void check_relations(const Target& t, const std::string& where) {
       {FigureId::vmem_default_limit_bytes, FigureId::vmem_bytes},
       {FigureId::smem_reserved_bytes, FigureId::smem_bytes},
       {FigureId::semaphore_bytes, FigureId::semaphore_memory_bytes},
+      {FigureId::semaphore_reserved_bytes, FigureId::semaphore_memory_bytes},
+      {FigureId::spill_free_registers, FigureId::vector_registers},
   };
   for (const Relation& r : kRelations) {
     if (t[r.small] > t[r.large])
@@ -74,8 +97,7 @@ void check_relations(const Target& t, const std::string& where) {
 }  // namespace
 
 Target parse_target(std::string_view json_text, const std::string& where) {
-  const Json j = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
-  if (j.is_discarded() || !j.is_object()) throw InputError(where, "a target file must be one JSON object");
+  const Json j = parse_object(json_text, where);
   const std::string nesting = "\" is unknown in a target file";
   std::vector<std::string> keys = {"name", "based_on", "source", "device_kinds", "matmul_types", "native_matmul_types"};
   for (int i = 0; i < kFigureCount; ++i) keys.emplace_back(info(static_cast<FigureId>(i)).name);
@@ -88,7 +110,14 @@ Target parse_target(std::string_view json_text, const std::string& where) {
   if (!j.contains("name")) throw InputError(where, "\"name\" is missing");
   const bool based = j.contains("based_on");
   Target t;
-  if (based) t = target_named(string_at(j, "based_on", where));
+  if (based) {
+    const std::string base = string_at(j, "based_on", where);
+    try {
+      t = target_named(base);
+    } catch (const InputError& e) {
+      throw InputError(where + ", \"based_on\"", e.what());
+    }
+  }
   t.name = string_at(j, "name", where);
   if (t.name.empty() || t.name.size() > 64) throw InputError(where, "\"name\" must have 1 to 64 characters");
   t.device_kinds.clear();
@@ -96,7 +125,7 @@ Target parse_target(std::string_view json_text, const std::string& where) {
     if (!j["device_kinds"].is_array()) throw InputError(where, "\"device_kinds\" must be a list of strings");
     for (const Json& kind : j["device_kinds"]) {
       if (!kind.is_string()) throw InputError(where, "\"device_kinds\" must be a list of strings");
-      t.device_kinds.push_back(kind.get<std::string>());
+      t.device_kinds.push_back(text_of(kind, "device_kinds", where));
     }
   }
   const std::string source = j.contains("source") ? string_at(j, "source", where) : where;

@@ -3,7 +3,7 @@
 
   run.py TILECHECK [--update] [CASE...]
 
-Times, thread counts, the repository's own place and its line numbers are made the same before comparing. stdout and stderr are
+A line may end in `> FILE`: what it prints then goes to that file of the temporary folder. Times, thread counts, the repository's own place and its line numbers are made the same before comparing. stdout and stderr are
 one text, exit codes stand after it. Commands run in a temporary folder with the case's other files in it, beside `fixtures`.
 """
 import difflib
@@ -58,9 +58,16 @@ def run_case(tilecheck, case):
             if line.startswith("cat "):
                 out += f"$ {line}\n" + open(os.path.join(folder, line[4:])).read()
                 continue
-            done = subprocess.run([tilecheck] + shlex.split(line), cwd=folder, env=environment, text=True, errors="replace",
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
-            out += f"$ tilecheck {line}\n{done.stdout}exit {done.returncode}\n"
+            words = shlex.split(line)
+            target = words.pop() if len(words) > 1 and words[-2] == ">" else None
+            if target:
+                words.pop()
+            done = subprocess.run([tilecheck] + words, cwd=folder, env=environment, timeout=LIMIT_S, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE if target else subprocess.STDOUT)
+            if target:
+                open(os.path.join(folder, target), "wb").write(done.stdout)
+            printed = (done.stderr if target else done.stdout).decode(errors="replace")
+            out += f"$ tilecheck {line}\n{printed}exit {done.returncode}\n"
         return normalised(out, folder)
     finally:
         shutil.rmtree(top)

@@ -183,7 +183,7 @@ TEST(ReadKernelCalls, TakesTextConfigAndBody) {
     EXPECT_THAT(message_of([&] { open_kernel(bare[0]); }), HasSubstr("--result 0=f32[1024]"));
     OpenOptions options;
     options.results = {kArray};
-    EXPECT_THAT(message_of([&] { open_kernel(bare[0], options); }), HasSubstr("give the operands"));
+    EXPECT_THAT(message_of([&] { open_kernel(bare[0], options); }), HasSubstr("--operand 0=TYPE[SHAPE]"));
     options.operands = {kArray};
     options.aliases = {{0, 0}};
     options.vmem_limit_bytes = 1 << 20;
