@@ -44,6 +44,7 @@ class Declaration {
     declare_check();
     declare_fit();
     declare_sweep();
+    declare_mutate();
     declare_small();
   }
   CLI::App& app() { return app_; }
@@ -218,6 +219,24 @@ Ranges: A,B,C   A..B (doubling)   A..B*M   A..B+S)");
     value(c, "--markdown", raw_.markdown, "FILE", "Write all rows as a Markdown table");
   }
 
+  void declare_mutate() {
+    CLI::App* c = command(
+        "mutate", "Make every single mistake in a kernel's ordering: what is each caught by?",
+        R"(A start, wait or signal left out, doubled or moved, half a count, another semaphore, the slot or device after, ...
+Each mutant is named by an ordering finding, or only by a deadlock or other results, or proved equivalent, or missed.
+
+Examples:
+  tilecheck mutate captures/dma_double_buffer
+  tilecheck mutate module.mlir --fill random -v         every mutant, not only the survivors
+  tilecheck mutate captures/dist_* --json mutants.json
+
+Exit codes: 0 none missed, 1 some missed, 2 bad input (also a kernel that is not clean itself), 3 not modelled.)");
+    subjects(c, "KERNEL|FILE|DIR", "Kernels, modules, payloads or capture directories");
+    declare_subject_options(c);
+    declare_machine_options(c);
+    declare_output_options(c, false);
+  }
+
   void declare_small() {
     CLI::App* c =
         command("explain", "What a kind of finding means, why the chip cares, the smallest example", R"(Examples:
@@ -359,6 +378,7 @@ int dispatch(const std::string& command, CLI::App& app, const RawOptions& raw, s
   if (command == "check") return check_command(std::move(line));
   if (command == "fit") return fit_command(line);
   if (command == "sweep") return sweep_command(line);
+  if (command == "mutate") return mutate_command(line);
   if (command == "explain") return explain_command(line);
   if (command == "targets") return targets_command(line);
   if (command == "inspect") return inspect_command(line);

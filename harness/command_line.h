@@ -59,6 +59,7 @@ int run_command(CommandLine line);
 int check_command(CommandLine line);
 int fit_command(const CommandLine& line);
 int sweep_command(const CommandLine& line);
+int mutate_command(const CommandLine& line);
 int explain_command(const CommandLine& line);
 int targets_command(const CommandLine& line);
 int inspect_command(const CommandLine& line);

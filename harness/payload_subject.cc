@@ -161,6 +161,13 @@ Subject subject_of(mosaic::KernelModule kernel, std::string name) {
   for (int i = 0; i < kernel.output_count; ++i)
     s.results.push_back(
         {kernel.window_name(kernel.input_count + i), kernel.output_array(i).dtype, kernel.output_array(i).shape});
+  rebind(s, std::move(kernel));
+  return s;
+}
+
+}  // namespace
+
+void rebind(Subject& s, mosaic::KernelModule kernel) {
   const auto payload = mosaic::Payload::make(std::move(kernel));
   s.spec = payload->spec();
   s.bind = [payload](std::span<const Arrays> operands) {
@@ -175,10 +182,7 @@ Subject subject_of(mosaic::KernelModule kernel, std::string name) {
     if (!body) body = std::make_shared<fit::Body>(mosaic::fit_body(payload->kernel().module, *payload->kernel().main));
     return body.get();
   };
-  return s;
 }
-
-}  // namespace
 
 std::vector<Subject> payload_subjects(const std::string& path, const CommandLine& line) {
   std::vector<mosaic::KernelCall> calls = chosen_calls(path, line);

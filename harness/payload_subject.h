@@ -21,6 +21,8 @@ bool is_capture(const std::string& directory);
 
 // The calls of a file or capture directory that `line` chooses, and one of them decoded: for inspect and diff.
 std::vector<mosaic::KernelCall> payload_calls(const std::string& path, const CommandLine& line);
+// The subject runs this kernel instead, of the same call.
+void rebind(Subject& subject, mosaic::KernelModule kernel);
 mosaic::KernelModule open_payload(const mosaic::KernelCall& call, const CommandLine& line);
 
 }  // namespace tilecheck

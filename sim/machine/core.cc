@@ -241,6 +241,7 @@ void check_copy(MachineState& s, const Ref& source, const Ref& destination, Loc 
 }
 
 void start(MachineState& s, Engine& engine, const CopyRequest& request, Loc at) {
+  if (s.options->edit) return start_edited(s, engine, request, at);
   if (s.before_own_copy) s.before_own_copy();
   engine.start(s.agent, request, at);
 }
@@ -292,7 +293,10 @@ void Core::wait_received(const CopyHandle& copy, Loc at) { wait_bytes_of(copy.do
 void Core::wait_bytes_of(const Ref& done, const Ref& like, Loc at) {
   if (state_.ops.record_only) return;
   ++state_.counters.semaphore_waits;
-  engine().wait_copy(state_.agent, semaphore_of(done), like.size_bytes(), at);
+  const SemRef semaphore = semaphore_of(done);
+  const int64_t bytes = like.size_bytes();
+  if (state_.options->edit) return wait_edited(state_, engine(), SyncCall::What::wait_bytes, semaphore, bytes, at);
+  engine().wait_copy(state_.agent, semaphore, bytes, at);
 }
 
 void Core::sync_copy(const Ref& source, const Ref& destination, Loc at) {
@@ -307,12 +311,15 @@ void Core::sync_copy(const Ref& source, const Ref& destination, Loc at) {
 void Core::signal(const Ref& semaphore, int64_t amount, Peer peer, Loc at) {
   if (state_.ops.record_only) return;
   ++state_.counters.semaphore_signals;
+  if (state_.options->edit) return signal_edited(state_, engine(), semaphore_of(semaphore), amount, peer, at);
   engine().signal(state_.agent, semaphore_of(semaphore), amount, peer, at);
 }
 
 void Core::wait(const Ref& semaphore, int64_t amount, Loc at) {
   if (state_.ops.record_only) return;
   ++state_.counters.semaphore_waits;
+  if (state_.options->edit)
+    return wait_edited(state_, engine(), SyncCall::What::wait, semaphore_of(semaphore), amount, at);
   engine().wait(state_.agent, semaphore_of(semaphore), amount, at);
 }
 

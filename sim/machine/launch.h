@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ enum class CoreSplit : uint8_t {
   jax,       // a prefix of the parallel dimensions over the cores, as JAX's interpreter does
 };
 
+struct SyncEdit;  // sim/machine/sync_edit.h
+
 struct LaunchOptions {
   const Target* target = nullptr;  // default v5e
   Numerics numerics = Numerics::exact;
@@ -45,6 +48,7 @@ struct LaunchOptions {
   // Defined results do not depend on it.
   uint32_t garbage = 0;
   std::function<bool(int64_t done, int64_t total)> progress;  // called now and then; false cancels
+  std::shared_ptr<SyncEdit> edit;  // a mistake to make in the body's ordering, or none yet: its calls are listed
 };
 
 struct StepRecord {

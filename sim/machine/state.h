@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/machine/launch.h"
+#include "sim/machine/sync_edit.h"
 #include "sim/memory/buffer.h"
 #include "sim/memory/ref.h"
 #include "sim/sync/engine.h"
@@ -84,6 +85,9 @@ struct MachineState {
   int scope_depth = 0;
   std::vector<StepRecord> steps;
   WorkCounter work{counters};
+  // Of an edit: starts that wait for the next wait, and waits that have been done already.
+  std::vector<SyncCall> late_starts;
+  std::vector<SemRef> waits_done_early;
   std::function<void()> before_own_copy;  // set: window copies do not go through the engine yet, and now have to
   std::shared_ptr<void> body_state;       // the body's own, per core: Core::body_state()
 

@@ -63,6 +63,7 @@ bool Engine::run(std::span<const std::function<void()>> bodies) {
   e.started = true;
   const int n = static_cast<int>(e.agents.size());
   e.channels.resize(e.agents.size() * e.agents.size());
+  e.messages_sent.resize(e.channels.size());
   for (AgentId id = 0; id < n; ++id) {
     e.agent(id).known.resize(n);
     e.agent(id).known.set(id, 1);
@@ -106,6 +107,7 @@ Copy* Engine::Impl::new_copy() {
   copy->done = copy->sent = nullptr;
   copy->remote = copy->reported_read = copy->reported_written = copy->read_done = copy->write_done = false;
   copy->piece = 0;
+  copy->message = 0;
   copy->open_items = 0;
   copy->previous = copy->next = nullptr;
   copy->uses = 0;
@@ -153,6 +155,9 @@ Semaphore& Engine::Impl::semaphore(const SemRef& ref) {
     s->element = ref.element;
     s->index = semaphores_made++;
     s->dma = ref.buffer->dtype == DType::dma_semaphore;
+    if (!single())
+      if (const auto place = scope_places.find(ref.buffer); place != scope_places.end())
+        s->visits = place->second.visits;
     s->barrier = std::find(barriers.begin(), barriers.end(), ref.buffer) != barriers.end();
   }
   return *s;
@@ -161,7 +166,24 @@ Semaphore& Engine::Impl::semaphore(const SemRef& ref) {
 SemRef Engine::Impl::translated(const SemRef& ref, AgentId target) {
   if (!ref.has_value() || !translate) return ref;
   const AgentState& there = agent(target).state;
-  return {translate(Ref::whole(*ref.buffer), there.device, there.core).buffer, ref.element};
+  Buffer* buffer = translate(Ref::whole(*ref.buffer), there.device, there.core).buffer;
+  if (const auto here = scope_places.find(ref.buffer); here != scope_places.end())
+    scope_places[buffer].position = here->second.position;
+  return {buffer, ref.element};
+}
+
+SemaphoreId Engine::Impl::id_of(const Semaphore& s) const {
+  const Buffer& b = *s.buffer;
+  const auto place = scope_places.find(&b);
+  return {b.device,
+          b.core,
+          b.name,
+          b.allocated_at.file,
+          b.allocated_at.line,
+          b.allocated_at.column,
+          place == scope_places.end() ? 0 : place->second.position,
+          s.visits,
+          s.element};
 }
 
 // ---- Copies.
@@ -415,8 +437,10 @@ void Engine::entry_barrier(AgentId id) { impl_->enter_together(id); }
 
 void Engine::enter_scope(AgentId id, std::span<Buffer* const> buffers, Loc) {
   if (!several_) return;
-  for (const Buffer* b : buffers)
-    if (!is_semaphore(b->dtype)) impl_->scopes[b] = {impl_->time(id), 0, true};
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    impl_->scope_places[buffers[i]].position = static_cast<int>(i);
+    if (!is_semaphore(buffers[i]->dtype)) impl_->scopes[buffers[i]] = {impl_->time(id), 0, true};
+  }
 }
 
 void Engine::leave_scope(AgentId id, std::span<Buffer* const> buffers, Loc at) {
@@ -457,6 +481,7 @@ void Engine::leave_scope(AgentId id, std::span<Buffer* const> buffers, Loc at) {
       e.spare_semaphores.push_back(e.semaphores.extract(found));
     }
     b->alive = false;
+    if (several_) ++e.scope_places[b].visits;
     if (const auto scope = e.scopes.find(b); scope != e.scopes.end()) {
       scope->second.left = e.time(id);
       scope->second.inside = false;

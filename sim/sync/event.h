@@ -73,8 +73,9 @@ struct Copy {
   int64_t bytes = 0;
   Knowledge issued;  // what the starter knew
   Completion read, written;
-  Event source, destination;  // at, step: of the start
-  std::vector<CopyId> after;  // remote: copies that are delivered before this one (machine-rules 18)
+  Event source, destination;   // at, step: of the start
+  int64_t message = 0;         // remote: its number among those from `agent` to `target`, from 1
+  std::vector<int64_t> after;  // ... and of those that are delivered before this one (machine-rules 18)
   std::vector<Twin> twins;
   bool reported_read = false, reported_written = false;  // as not awaited
 
@@ -89,8 +90,9 @@ struct Copy {
 
   const Loc& at() const { return source.at; }
   bool follows(const Copy& other) const {
-    for (const CopyId before : after)
-      if (before == other.id) return true;
+    if (other.agent != agent || other.target != target || other.message == 0) return false;
+    for (const int64_t before : after)
+      if (before == other.message) return true;
     return false;
   }
 };

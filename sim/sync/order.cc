@@ -234,7 +234,6 @@ void Engine::Impl::check_scope(const Copy& copy) {
 // ---- Semaphores.
 
 void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
-  item->ordinal = s.next_ordinal++;
   item->special = !item->copy || item->partial != item->amount - 1 || (!item->sent && !item->copy->after.empty());
   s.special_items += item->special;
   s.items.push_back(item);
@@ -246,6 +245,9 @@ void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
     use(*item->copy);
     ++item->copy->open_items;
   }
+  if (single()) return;
+  s.made.resize(agents.size());
+  ++s.made[static_cast<size_t>(item->agent)];
   if (s.waiter < 0 || s.waiter == item->agent) return;
   if (!known.sure.knows(s.waiter, s.read_at)) {
     independent = false;
@@ -253,27 +255,44 @@ void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
   }
   if (known.sure.knows(s.waiter, s.judged_at)) return;
   // The last wait that guaranteed something could have been satisfied by this item instead.
-  LateItem late{item->ordinal,           item->agent, !item->copy, item->amount, known.sure[s.waiter],
-                known.assumed[s.waiter], {}};
-  if (item->copy && !item->sent) late.after = item->copy->after;
-  auto& all = hindsight->late;
-  if (all.size() <= s.index) all.resize(s.index + 1);
-  auto& list = all[s.index];
-  const auto place = std::lower_bound(list.begin(), list.end(), late.ordinal,
-                                      [](const LateItem& l, int64_t ordinal) { return l.ordinal < ordinal; });
-  if (place == list.end() || place->ordinal != late.ordinal) {
-    if (list.size() >= kMaxLate) throw Incomplete("ordering with more than 1048576 signals that come late");
+  note_late(s, *item, known);
+}
+
+// What a run knows of an item can only shrink from one to the next, as fewer waits guarantee something.
+void Engine::Impl::note_late(const Semaphore& s, const Item& item, const Knowledge& known) {
+  LateItem late{s.made[static_cast<size_t>(item.agent)] - 1,
+                !item.copy,
+                item.amount,
+                known.sure[s.waiter],
+                known.assumed[s.waiter],
+                {}};
+  if (item.copy && !item.sent) late.after = item.copy->after;
+  LateItems& all = hindsight->late[id_of(s)];
+  all.resize(agents.size());
+  std::vector<LateItem>& list = all[static_cast<size_t>(item.agent)];
+  const auto place =
+      std::lower_bound(list.begin(), list.end(), late.nth, [](const LateItem& l, int64_t nth) { return l.nth < nth; });
+  if (place == list.end() || place->nth != late.nth) {
+    if (++hindsight->items > kMaxLate) throw Incomplete("ordering with more than 1048576 signals that come late");
     list.insert(place, std::move(late));
-  } else if (*place == late) {
+    learnt = true;
     return;
-  } else {
-    *place = std::move(late);
   }
+  late.sure = std::min(late.sure, place->sure);
+  late.assumed = std::min(late.assumed, place->assumed);
+  std::erase_if(late.after, [&](int64_t m) {
+    return std::find(place->after.begin(), place->after.end(), m) == place->after.end();
+  });
+  if (*place == late) return;
+  *place = std::move(late);
   learnt = true;
 }
 
 void Engine::Impl::settle_wait(AgentId id, Semaphore& s) {
-  judge(s, hindsight->of(s.index), time(id), guarantees);
+  const LateItems* late = nullptr;
+  if (!single() && !hindsight->late.empty())
+    if (const auto found = hindsight->late.find(id_of(s)); found != hindsight->late.end()) late = &found->second;
+  judge(s, late, time(id), guarantees);
   size_t kept = 0;
   for (size_t k = 0; k < s.items.size(); ++k) {
     Item* item = s.items[k];
@@ -346,6 +365,7 @@ void Engine::Impl::forget_if_settled(Copy& copy) {
 
 void Engine::Impl::join_channel(Copy& copy) {
   if (!options.remote_in_order) return;
+  copy.message = ++messages_sent[static_cast<size_t>(copy.agent) * agents.size() + static_cast<size_t>(copy.target)];
   auto& messages = channel(copy);
   size_t kept = 0;
   for (Copy* before : messages) {
@@ -354,7 +374,7 @@ void Engine::Impl::join_channel(Copy& copy) {
       release(*before);
       continue;
     }
-    if (before->read.before(copy.issued) != Order::unordered) copy.after.push_back(before->id);
+    if (before->read.before(copy.issued) != Order::unordered) copy.after.push_back(before->message);
     messages[kept++] = before;
   }
   messages.resize(kept);

@@ -18,7 +18,6 @@ struct Item {
   AgentId agent = 0;
   int64_t amount = 0;
   int64_t partial = 0;  // the most it can add without being complete
-  int64_t ordinal = 0;  // of the semaphore's items, in the order of this run
   Knowledge known;      // signals: what the signaller knew
   int64_t point = -1;   // the last point of the run's decisions before it
   Loc at;
@@ -26,15 +25,29 @@ struct Item {
 };
 
 // An item that a run started after a wait which it was not ordered after: the wait has to be judged as if it was there.
+// Agents do the same things in the same order in each run, whatever happens between them; so an item is told by its
+// number among its agent's, and a message by its number in its channel.
 struct LateItem {
-  int64_t ordinal = 0;
-  AgentId agent = 0;
+  int64_t nth = 0;
   bool signal = false;
   int64_t amount = 0;
-  // What the starter knew of the waiter's past, by sure and assumed clock.
+  // What the starter knew of the waiter's past, by sure and assumed clock; both rise with nth.
   uint64_t sure = 0, assumed = 0;
-  std::vector<CopyId> after;
+  std::vector<int64_t> after;  // Copy::after
   friend bool operator==(const LateItem&, const LateItem&) = default;
+};
+using LateItems = std::vector<std::vector<LateItem>>;  // by agent, then by nth
+
+// A semaphore in all runs of a kernel.
+struct SemaphoreId {
+  int device, core;
+  std::string name;
+  const char* file;  // of a scope
+  uint32_t line, column;
+  int position;    // in its scope
+  int64_t visits;  // scopes of the buffer that have ended
+  int64_t element;
+  friend auto operator<=>(const SemaphoreId&, const SemaphoreId&) = default;
 };
 
 enum class Guarantee : uint8_t { none, by_message_order, sure };
@@ -56,9 +69,10 @@ struct Semaphore {
   std::vector<Item*> items;
   int64_t added = 0;
   int64_t waited = 0;
-  int64_t next_ordinal = 0;
-  int special_items = 0;     // of `items`
-  size_t first_unmoved = 0;  // no item before it waits to be moved
+  std::vector<int64_t> made;  // items by agent
+  int64_t visits = 0;         // SemaphoreId
+  int special_items = 0;      // of `items`
+  size_t first_unmoved = 0;   // no item before it waits to be moved
 
   AgentId waiter = -1;
   uint64_t judged_at = 0;  // the waiter's time at its last wait that guaranteed something
@@ -73,7 +87,7 @@ struct Semaphore {
 };
 
 // What the wait that just ended guarantees of each item, `out` in the order of semaphore.items. now: the waiter's time.
-// late: items that an earlier run of the same decisions started later, unordered.
-void judge(const Semaphore& semaphore, std::span<const LateItem> late, uint64_t now, std::vector<Guarantee>& out);
+// late: items that an earlier run started later, unordered; may be null.
+void judge(const Semaphore& semaphore, const LateItems* late, uint64_t now, std::vector<Guarantee>& out);
 
 }  // namespace tilecheck

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -16,10 +17,8 @@
 namespace tilecheck {
 
 struct Hindsight {
-  std::vector<std::vector<LateItem>> late;  // by Semaphore::index
-  std::span<const LateItem> of(size_t semaphore) const {
-    return semaphore < late.size() ? std::span<const LateItem>(late[semaphore]) : std::span<const LateItem>();
-  }
+  std::map<SemaphoreId, LateItems> late;
+  size_t items = 0;
 };
 
 struct Agent {
@@ -69,6 +68,13 @@ struct Engine::Impl {
   size_t semaphores_made = 0;
   Semaphore& semaphore(const SemRef& ref);
   SemRef translated(const SemRef& ref, AgentId target);
+  // Of buffers in scopes, with several agents: the place in the scope, and how many of its scopes have ended.
+  struct ScopePlace {
+    int position = 0;
+    int64_t visits = 0;
+  };
+  std::unordered_map<const Buffer*, ScopePlace> scope_places;
+  SemaphoreId id_of(const Semaphore& s) const;
 
   // ---- Records, recycled.
   std::deque<Copy> copy_store;
@@ -106,6 +112,7 @@ struct Engine::Impl {
   void check_scope(const Copy& copy);
   void claim(AgentId id, Semaphore& s, const char* what, Loc at);
   void add_item(Semaphore& s, Item* item, const Knowledge& known);
+  void note_late(const Semaphore& s, const Item& item, const Knowledge& known);
   void settle_wait(AgentId id, Semaphore& s);
   void learn(AgentId id, Item& item, bool sure);
   void forget_if_settled(Copy& copy);
@@ -114,6 +121,7 @@ struct Engine::Impl {
   std::vector<Guarantee> guarantees;
   // Remote copies from one agent to another that a later one may follow: [from * agents + to].
   std::vector<std::vector<Copy*>> channels;
+  std::vector<int64_t> messages_sent;  // in each
   std::vector<Copy*>& channel(const Copy& copy) {
     return channels[static_cast<size_t>(copy.agent) * agents.size() + static_cast<size_t>(copy.target)];
   }
