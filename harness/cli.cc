@@ -226,14 +226,20 @@ Ranges: A,B,C   A..B (doubling)   A..B*M   A..B+S)");
 Each mutant is named by an ordering finding, or only by a deadlock or other results, or proved equivalent, or missed.
 
 Examples:
-  tilecheck mutate captures/dma_double_buffer
+  tilecheck mutate captures/dma_in_out
   tilecheck mutate module.mlir --fill random -v         every mutant, not only the survivors
-  tilecheck mutate captures/dist_* --json mutants.json
+  tilecheck mutate double_buffered_copy
+  tilecheck mutate captures/* --json mutants.json
 
 Exit codes: 0 none missed, 1 some missed, 2 bad input (also a kernel that is not clean itself), 3 not modelled.)");
     subjects(c, "KERNEL|FILE|DIR", "Kernels, modules, payloads or capture directories");
-    declare_subject_options(c);
-    declare_machine_options(c);
+    group_ = "What to run";
+    declare_set(c);
+    declare_payload_options(c);
+    values(c, "--alias", raw_.aliases, "OUT=IN", "Result OUT and operand IN of a bare payload share one buffer");
+    declare_target_options(
+        c, "Chip generation, JAX device kind, or a target file FILE.json (what a capture says, else v5e)");
+    declare_machine_options(c, true);
     declare_output_options(c, false);
   }
 

@@ -10,7 +10,6 @@
 #include "harness/mutation.h"
 #include "harness/progress.h"
 #include "harness/source.h"
-#include "sim/io/file.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
@@ -83,15 +82,18 @@ int mutate_command(const CommandLine& line) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                   static_cast<size_t>(line.run.launch.threads));
   if (line.explore) throw InputError("--schedule", "explore and exhaustive are many runs; a mutant gets one schedule");
-  const std::vector<Target> targets = chosen_targets(line);
-  if (targets.size() > 1) throw InputError("--target", "mutants run on one target");
-  RunOptions options = line.run;
-  options.launch.target = &targets[0];
+  const std::vector<Target> chosen = chosen_targets(line);
+  if (chosen.size() > 1) throw InputError("--target", "mutants run on one target");
   std::vector<MutationReport> reports;
   Progress progress("mutate");
   for (const std::string& path : line.subjects) {
-    for (const Subject& s : open_subjects(path, line))
+    for (const Subject& s : open_subjects(path, line)) {
+      check_options(line, s);
+      const std::vector<Target> targets = targets_of(s, line, chosen);
+      RunOptions options = line.run;
+      options.launch.target = &targets.front();
       reports.push_back(run_mutations(s, options, mutations_of(s, path, line)));
+    }
     progress.update(static_cast<int64_t>(reports.size()), static_cast<int64_t>(line.subjects.size()));
   }
   MutationReport all;
@@ -111,10 +113,9 @@ int mutate_command(const CommandLine& line) {
     if (!line.writer.quiet) out += "all " + std::to_string(reports.size()) + "\n" + kinds_table(all);
     out += sum_text(all) + "\n";
   }
-  if (!line.json_file.empty())
-    write_file(line.json_file,
-               Json({{"schema", 1}, {"missed", all.count(Caught::missed)}, {"runs", runs}}).dump(1) + "\n");
-  print(out);
+  print_and_write(line, out, [&] {
+    return Json({{"schema", 1}, {"missed", all.count(Caught::missed)}, {"runs", runs}}).dump(1) + "\n";
+  });
   return exit_code(all.count(Caught::missed) > 0 ? Verdict::findings : Verdict::clean);
 }
 
