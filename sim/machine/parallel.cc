@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 #include "sim/machine/counters.h"
@@ -104,6 +105,15 @@ class IdlePools {
   std::vector<std::shared_ptr<TilePool>> idle_;
 };
 
+// Where parts run, one for each number of threads and as long as the process: threads that have worked in it are found
+// awake by a launch that follows soon.
+tbb::task_arena& arena_of(int threads) {
+  static std::mutex mutex;
+  static auto* const arenas = new std::map<int, tbb::task_arena>;  // not destroyed: TBB may have ended before
+  const std::lock_guard lock(mutex);
+  return arenas->try_emplace(threads, threads).first->second;
+}
+
 }  // namespace
 
 std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body, DeviceMemory& memory,
@@ -182,8 +192,7 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
     }
     if (!checked) failed = true;
   };
-  tbb::task_arena arena(options.threads);
-  arena.execute([&] {
+  arena_of(options.threads).execute([&] {
     tbb::parallel_for(
         size_t{0}, parts.size() + 1,
         [&](size_t i) {
