@@ -97,7 +97,7 @@ def best_ms(function, *arrays, budget_s=4.0):
 
 def tilecheck_ms(bench, names, paths):
     """Per kernel: the payload on 1 and 2 threads, and the C++ door's kernel of the same tiles on 2."""
-    out = subprocess.run([bench, "--benchmark_format=json", "--benchmark_repetitions=15", "--benchmark_min_time=0.001"], check=True, capture_output=True,
+    out = subprocess.run([bench, "--benchmark_format=json", "--benchmark_repetitions=15", "--benchmark_min_time=0.02"], check=True, capture_output=True,
                          text=True, env={**os.environ, "TILECHECK_MODULES": ":".join(paths)}).stdout
     times = {}
     for b in json.loads(out)["benchmarks"]:
