@@ -53,7 +53,7 @@ struct Subject {
   Dims mesh;
   int cores = 1;
   bool asks_for_core = true;  // its body may depend on the core it runs on
-  std::string target;  // what a capture says it is for; empty: it does not say
+  std::string target;         // what a capture says it is for; empty: it does not say
   bool is_payload = false;
   std::string source_folder;  // of a payload: its own; Python sources may lie there
 
