@@ -10,7 +10,8 @@
 namespace tilecheck::mosaic {
 namespace {
 
-constexpr size_t kMaxName = 40;  // of an argument; longer ones get a number
+constexpr int64_t kVmemColor = 1, kSmemColor = 4;  // JAX 0.10.2, tpu_custom_call.MemorySpace
+constexpr size_t kMaxName = 40;                    // of an argument; longer ones get a number
 
 class Opener {
  public:
@@ -23,6 +24,7 @@ class Opener {
     count_arguments(has_signature);
     name_arguments();
     read_windows();
+    read_colors();
     check_signature();
     for (const Alias& a : k_.call.aliases) {
       const int operands = static_cast<int>(k_.call.operands.size());
@@ -181,14 +183,31 @@ class Opener {
     for (size_t i = 0; i < n; ++i) read_window(static_cast<int>(i), *params->elements[i]);
   }
 
+  // Arrays that the program keeps in a core's own memory from one kernel to the next.
+  void read_colors() {
+    const auto mark = [&](int window, int64_t color) {
+      if (window < 0 || window >= static_cast<int>(k_.windows.size()) || (color != kVmemColor && color != kSmemColor))
+        return;
+      WindowParams& w = k_.windows[static_cast<size_t>(window)];
+      const Space space = k_.arg_type(k_.window_arg(window)).space;
+      w.stays = !w.windowed && (space == Space::vmem || space == Space::smem);
+    };
+    for (const SpaceColor& c : k_.config.input_spaces) mark(c.index - k_.dynamic_bounds - k_.prefetch_count, c.color);
+    for (const SpaceColor& c : k_.config.output_spaces) mark(k_.input_count + c.index, c.color);
+  }
+
   void read_window(int i, const Attr& dict) {
     WindowParams& w = k_.windows[static_cast<size_t>(i)];
     const std::string what = "window_params of " + k_.window_name(i);
     if (dict.kind != AttrKind::dict) fail("a dictionary in " + what);
     if (dict.entries.empty()) return;
-    w.windowed = true;
     const Type& type = k_.arg_type(k_.window_arg(i));
     const Attr* bounds = dict.find(AttrName::window_bounds);
+    if (!bounds && type.space == Space::smem) {  // a core_map's
+      w.stays = true;
+      return;
+    }
+    w.windowed = true;
     if (!bounds || bounds->kind != AttrKind::dense_array || bounds->integers.size() > kMaxRank)
       fail("window_bounds in " + what);
     w.block = Dims(bounds->integers);

@@ -31,6 +31,7 @@ std::vector<KernelCall> read_kernel_calls(std::string_view bytes, std::string_vi
 // How one operand or result reaches the body.
 struct WindowParams {
   bool windowed = false;  // false: `{}` in window_params, or no window_params: the body gets the whole array
+  bool stays = false;     // not windowed: the array itself lies in the argument's memory, before and after the kernel
   Dims block;             // sizes; squeezed dimensions are 1 and in no way marked
   const Function* transform = nullptr;       // grid ids and scalar-prefetch memrefs -> block indices
   const AffineMap* transform_map = nullptr;  // in its place where there is no pipeline

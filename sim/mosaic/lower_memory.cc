@@ -26,7 +26,10 @@ Ref accessed(Activation& frame, const Instr& instr) {
   for (size_t d = 0; d < a.indices; ++d) {
     const int64_t start = index_of(frame, instr.in[a.base + 1 + d], instr, "an address");
     const int own = static_cast<int>(d) - lead;
-    slices[d] = own < 0 ? Slice(start) : Slice(start, instr.shape[own], instr.ints.size() > 3 ? instr.ints[3 + d] : 1);
+    const int64_t stride = instr.ints.size() > 3 ? instr.ints[3 + d] : 1;
+    slices[d] = own < 0       ? Slice(start)
+                : stride == 0 ? Slice(start, 1, 1)  // one element, again and again
+                              : Slice(start, instr.shape[own], stride);
   }
   return base.slice({slices.data(), a.indices});
 }
@@ -36,6 +39,14 @@ void run_load(Activation& frame, const Instr& instr) {
   Access access;
   if (a.mask >= 0) access.mask = tile_of(frame, instr.in[static_cast<size_t>(a.mask)]);
   set_tile(frame, instr.out[0], frame.core->load(accessed(frame, instr), access, instr.loc));
+}
+
+void run_repeating_load(Activation& frame, const Instr& instr) {
+  Tile once = frame.core->load(accessed(frame, instr), {}, instr.loc);
+  OpCall repeat;
+  repeat.op = OpId::broadcast;
+  repeat.shape = instr.shape;
+  set_tile(frame, instr.out[0], apply(frame.core->ops(), repeat, {&once, 1}));
 }
 
 void run_store(Activation& frame, const Instr& instr) {
@@ -159,7 +170,7 @@ bool lower_memory(LowerContext& context, const Op& op, Instr& instr) {
     }
     case OpCode::tpu_strided_load:
       set_access(instr, 0, op.operands.size() - 1, -1, op.dims(AttrName::strides));
-      instr.run = run_load;
+      instr.run = std::ranges::count(op.dims(AttrName::strides), 0) > 0 ? run_repeating_load : run_load;
       return true;
     case OpCode::tpu_strided_store:
       set_access(instr, 1, op.operands.size() - 2, -1, op.dims(AttrName::strides));

@@ -208,6 +208,7 @@ class Upgrader {
           if (n < 1) fail(op, "a memref");
           set_segments(op, std::array<int64_t, 3>{1, 0, static_cast<int64_t>(n - 1)});
         }
+        drop_empty_segment(op, 3);  // JAX 0.11: dynamic strides
         break;
       case OpCode::tpu_matmul:
         set_default_bool(op, AttrName::transpose_lhs);
@@ -225,6 +226,13 @@ class Upgrader {
     std::vector<int64_t> all(sizes.begin(), sizes.end());
     all.push_back(0);
     set(op, AttrName::operand_segment_sizes, ints(DType::i32, all));
+  }
+
+  // Of one segment more than `count`, the last, if it is empty.
+  void drop_empty_segment(Op& op, size_t count) {
+    const std::span<const int64_t> sizes = op.ints(AttrName::operand_segment_sizes);
+    if (sizes.size() == count + 1 && sizes.back() == 0)
+      set(op, AttrName::operand_segment_sizes, ints(DType::i32, sizes.first(count)));
   }
 
   struct Key {

@@ -32,11 +32,12 @@ void check_mask(const OpCheck& c, Ids mask, const Type& vector) {
 }
 
 // Strides: none, or a positive one for each dimension.
-void check_strides(const OpCheck& c, int rank, bool optional) {
+void check_strides(const OpCheck& c, int rank, bool optional, int64_t least = 1) {
   const std::span<const int64_t> strides = c.op.ints(AttrName::strides);
   c.require((optional && strides.empty()) || strides.size() == static_cast<size_t>(rank),
             "a stride for each dimension");
-  for (int64_t s : strides) c.require(s > 0 && s <= (int64_t{1} << 31), "positive strides");
+  for (int64_t s : strides)
+    c.require(s >= least && s <= (int64_t{1} << 31), least > 0 ? "positive strides" : "strides of at least 0");
 }
 
 bool same_ref_kind(const Type& a, const Type& b) { return a.is_memref() && b.is_memref() && a.dtype == b.dtype; }
@@ -185,7 +186,7 @@ void check_memory_types(const OpCheck& c) {
     case OpCode::tpu_strided_load:
       check_vector_access(c, c.operand(0), operands.subspan(1), c.result());
       c.require(c.result().shape.rank() == c.operand(0).shape.rank(), "a vector of the memref's rank");
-      return check_strides(c, c.operand(0).shape.rank(), false);
+      return check_strides(c, c.operand(0).shape.rank(), false, 0);  // 0: the same row again and again
     case OpCode::tpu_strided_store:
       check_vector_access(c, c.operand(1), operands.subspan(2), c.operand(0));
       c.require(c.operand(0).shape.rank() == c.operand(1).shape.rank(), "a vector of the memref's rank");

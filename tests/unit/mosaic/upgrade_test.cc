@@ -64,6 +64,21 @@ TEST(Upgrade, GivesCopiesTheirSegments) {
   }
 }
 
+TEST(Upgrade, GivesReinterpretedMemrefsThreeSegments) {
+  struct Case {
+    int version;
+    std::vector<int64_t> written;  // empty: none
+  };
+  for (const Case& c : {Case{11, {}}, Case{15, {1, 0, 0}}, Case{17, {1, 0, 0, 0}}}) {
+    const Loaded l = load(c.version, dma_inputs, [&](ModuleBuilder& m, BlockBuilder& b) {
+      std::vector<AttrEntry> attrs;
+      if (!c.written.empty()) attrs.push_back({"operandSegmentSizes", m.ints(DType::i32, c.written)});
+      b.op("tpu.reinterpret_cast", {1}, {m.memref(DType::f32, {8, 128})}, attrs);
+    });
+    EXPECT_THAT(segments(l.last()), ElementsAre(1, 0, 0)) << "version " << c.version;
+  }
+}
+
 TEST(Upgrade, GivesWaitsAndSignalsTheirSegments) {
   const Loaded wait = load(6, dma_inputs, [](ModuleBuilder&, BlockBuilder& b) { b.op("tpu.wait_dma2", {2, 0, 1}); });
   EXPECT_THAT(segments(wait.last()), ElementsAre(1, 1, 1, 0, 0));
@@ -157,8 +172,8 @@ TEST(Upgrade, ReadsBoolsOfEveryVersion) {
 TEST(Upgrade, RefusesNewerVersionsUnlessForced) {
   const std::vector<uint8_t> bytes = write_bytecode(relu_module(kNewestIrVersion + 1));
   EXPECT_THAT(message_of([&] { load_module(bytes, "new"); }),
-              HasSubstr("Mosaic IR version 16; versions 1 to 15 are known"));
-  EXPECT_EQ(load_module(bytes, "new", {.force = true}).ir_version, 16);
+              HasSubstr("Mosaic IR version 18; versions 1 to 17 are known"));
+  EXPECT_EQ(load_module(bytes, "new", {.force = true}).ir_version, 18);
 }
 
 TEST(Upgrade, TakesPayloadsBeforeTheStableFormUnlessLaidOut) {
