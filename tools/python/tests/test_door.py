@@ -172,7 +172,7 @@ def test_the_chip_answers_for_itself():
             assert (cpu.device_kind, cpu.num_cores) == ("TPU v6 lite", 1)
         assert cpu.num_cores == 2
         with jax.sharding.use_abstract_mesh(jax.sharding.Mesh(np.array(jax.devices()), ("x",)).abstract_mesh):
-            assert len(pltpu.create_tensorcore_mesh("core").devices) == 2
+            assert pltpu.create_tensorcore_mesh("core").shape["core"] == 2
     assert not hasattr(cpu, "num_cores")
 
 
@@ -262,3 +262,39 @@ def test_core_map():
     y, report = tilecheck.check(program, x)
     report.assert_clean()
     np.testing.assert_array_equal(y, x)
+
+
+def test_arrays_that_stay_in_smem_are_read_but_not_written_in_place():
+    x = jnp.arange(8, dtype=jnp.int32)
+
+    def program(written):
+        def run(x):
+            x_ref = jax.new_ref(x, memory_space=pltpu.SMEM)
+            y_ref = jax.new_ref(jnp.zeros((8, 128), jnp.int32))
+
+            @pl.core_map(pltpu.create_tensorcore_mesh("core"), scratch_shapes=[pltpu.VMEM((8, 128), jnp.int32)])
+            def _(buffer):
+                buffer[...] = jnp.full((8, 128), x_ref[3], jnp.int32)
+                pltpu.sync_copy(buffer, y_ref)
+                if written:
+                    x_ref[0] = 1
+
+            return y_ref[...]
+
+        return jax.jit(run)
+
+    y, report = tilecheck.check(program(False), x)
+    report.assert_clean()
+    np.testing.assert_array_equal(y, np.full((8, 128), 3))
+    with pytest.raises(tilecheck.IncompleteError, match="stays in VMEM or SMEM"):
+        tilecheck.check(program(True), x)
+
+
+def test_a_stride_of_0_repeats_a_row():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[pl.ds(3, 8, 0), :]
+
+    x = jnp.arange(8 * 128.0).reshape(8, 128)
+    y, report = tilecheck.check(pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct.like(x)), x)
+    report.assert_clean()
+    np.testing.assert_array_equal(y, np.tile(x[3], (8, 1)))

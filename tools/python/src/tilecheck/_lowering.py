@@ -10,15 +10,21 @@ from tilecheck import _jax_version
 
 _jax_version.check(jax.__version__)
 
-from jax._src import config, sharding_impls
-from jax._src.interpreters import mlir
-from jax._src.lib.mlir import ir
-from jax._src.lib.mlir.dialects import func as func_dialect
-from jax._src.lib.mlir.dialects import hlo
-from jax._src.pallas import core as pallas_core
-from jax._src.pallas import mpmd
-from jax._src.pallas import pallas_call as pallas_call_module
-from jax._src.pallas.mosaic import pallas_call_registration, tpu_info
+with _jax_version.explained():
+    from jax._src import config, sharding_impls
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+    from jax._src.lib.mlir.dialects import func as func_dialect
+    from jax._src.lib.mlir.dialects import hlo
+    from jax._src.pallas import core as pallas_core
+    from jax._src.pallas import mpmd
+    from jax._src.pallas import pallas_call as pallas_call_module
+    from jax._src.pallas.mosaic import pallas_call_registration
+
+    try:
+        from jax._src import tpu_info  # since 0.11
+    except ImportError:
+        from jax._src.pallas.mosaic import tpu_info
 
 pallas_call_p = pallas_call_module.pallas_call_p
 
