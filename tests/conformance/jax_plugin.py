@@ -2,7 +2,8 @@
 
 Environment: TILECHECK_JAX_CHECKOUT (two helpers of its tests are not in the wheel), TILECHECK_RESULTS (one JSON line a
 test), TILECHECK_DONE (a file with tests not to run again, one a line), TILECHECK_EVERY (of the cases that differ in
-numbers alone, the first and each N-th after it), TILECHECK_TEST_SECONDS (a test that takes longer ends the process)."""
+numbers alone, the first and each N-th after it), TILECHECK_SHARD (I/N: of what is left each N-th, from the I-th),
+TILECHECK_TEST_SECONDS (a test that takes longer ends the process)."""
 
 import importlib.util
 import json
@@ -24,6 +25,7 @@ CHECKOUT = pathlib.Path(os.environ["TILECHECK_JAX_CHECKOUT"])
 RESULTS = open(os.environ["TILECHECK_RESULTS"], "a", buffering=1)
 DONE = set(pathlib.Path(os.environ["TILECHECK_DONE"]).read_text().splitlines())
 EVERY = int(os.environ["TILECHECK_EVERY"])
+SHARD, SHARDS = map(int, os.environ["TILECHECK_SHARD"].split("/"))
 TEST_SECONDS = float(os.environ["TILECHECK_TEST_SECONDS"])
 
 for name in ("jax._src.hypothesis_test_util", "jax._src.pallas.pallas_test_util"):
@@ -62,7 +64,7 @@ def sampled(items):
 def pytest_collection_modifyitems(items):
     # Classes that ask for interpretation test JAX's interpreters, not TPU kernels.
     kernels = [i for i in items if not getattr(i.cls, "INTERPRET", False)]
-    items[:] = [i for i in sampled(kernels) if i.nodeid not in DONE]
+    items[:] = [i for i in list(sampled(kernels))[SHARD::SHARDS] if i.nodeid not in DONE]
 
 
 def give_up():

@@ -20,6 +20,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = """tpu_pallas_test tpu_pallas_pipeline_test tpu_pallas_async_test tpu_pallas_distributed_test tpu_ops_test ops_test
@@ -41,13 +42,17 @@ def limit_memory(gib):
     return set_limit
 
 
-def run_file(name, options):
-    """All results of one test file, restarting after a test that killed the process or hung."""
+def run_file(name, shard, options):
+    """All results of one test file (or of each SHARDS-th test in it), restarting after a test that killed the process or
+    hung."""
     test = options.checkout / "tests/pallas" / f"{name}.py"
     with tempfile.TemporaryDirectory() as scratch:
         results, done_list = pathlib.Path(scratch) / "results", pathlib.Path(scratch) / "done"
         done = {}
         for _ in range(options.restarts):
+            left = options.deadline - time.monotonic()
+            if left <= 0:
+                break
             done_list.write_text("\n".join(done))
             environment = os.environ | {
                 "JAX_PLATFORMS": "cpu",
@@ -56,6 +61,7 @@ def run_file(name, options):
                 "TILECHECK_RESULTS": str(results),
                 "TILECHECK_DONE": str(done_list),
                 "TILECHECK_EVERY": str(options.every),
+                "TILECHECK_SHARD": f"{shard}/{options.shards}",
                 "TILECHECK_TEST_SECONDS": str(options.test_seconds),
                 "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
                 "PYTHONDONTWRITEBYTECODE": "1",
@@ -66,7 +72,7 @@ def run_file(name, options):
                 command += ["-k", options.expression]
             try:
                 run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                     timeout=options.timeout, preexec_fn=limit_memory(options.memory_gib))
+                                     timeout=min(options.timeout, left), preexec_fn=limit_memory(options.memory_gib))
                 ended, output = f"exit {run.returncode}", run.stdout
             except subprocess.TimeoutExpired as expired:
                 ended, output = "hang", (expired.stdout or b"").decode(errors="replace")
@@ -78,7 +84,7 @@ def run_file(name, options):
                 else:
                     done[entry["test"]] = entry
                     started = None if started == entry["test"] else started
-            if ended in ("exit 0", "exit 1", "exit 5"):
+            if ended in ("exit 0", "exit 1", "exit 5") or time.monotonic() >= options.deadline:
                 break
             if started is not None:
                 cause = f"over {options.test_seconds} s" if ended == "exit 3" else f"process ended: {ended}"
@@ -99,22 +105,29 @@ def main():
     parser.add_argument("checkout", type=pathlib.Path)
     parser.add_argument("--only", help="files, separated by commas")
     parser.add_argument("-k", dest="expression", default="", help="as pytest's -k")
-    parser.add_argument("--jobs", type=int, default=1, help="files at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="of cases that differ in numbers alone, each N-th")
     parser.add_argument("--memory-gib", type=int, default=16, help="address space of each process")
     parser.add_argument("--test-seconds", type=int, default=120, help="for one test")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for one process")
+    parser.add_argument("--shards", type=int, default=1, metavar="N", help="processes that share one file's tests")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for everything; what has not run by then is left out")
     parser.add_argument("--restarts", type=int, default=50, help="processes at most for one file")
     parser.add_argument("--out", type=pathlib.Path, help="all results as JSON")
     options = parser.parse_args()
     options.checkout = options.checkout.resolve()
+    options.deadline = time.monotonic() + options.seconds
     files = options.only.split(",") if options.only else FILES
     everything = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        waiting = {pool.submit(run_file, name, options): name for name in files}
+        waiting = {pool.submit(run_file, name, shard, options): name for shard in range(options.shards) for name in files}
+        running = collections.Counter(waiting.values())
         for future in concurrent.futures.as_completed(waiting):
             name = waiting[future]
-            everything[name] = future.result()
+            everything.setdefault(name, []).extend(future.result())
+            running[name] -= 1
+            if running[name]:
+                continue
             counts = collections.Counter(e["outcome"] for e in everything[name])
             print(f"{name}: {', '.join(f'{n} {o}' for o, n in sorted(counts.items()))}", flush=True)
     entries = [e for results in everything.values() for e in results]
