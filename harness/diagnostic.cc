@@ -89,7 +89,7 @@ void add_places(std::string& out, const Finding& f, const std::string& folder, c
   bool first = true;
   for (const auto& [file, lines] : files) {
     const Loc shown = first ? f.at : Loc(file.c_str(), lines.begin()->first, lines.begin()->second.front().column);
-    const std::string function = shown.function[0] && first ? "  in " + printable(shown.function) : "";
+    const std::string function = shown.function[0] && first ? "  in " + printable(shown_function(shown.function)) : "";
     out += indent + paint.blue(first ? "--> " : "::: ") + place(shown) + function + "\n";
     for (const auto& [line, marks] : lines) {
       if (show_line(out, source_line(file, line, folder), line, marks, gutter, paint)) continue;

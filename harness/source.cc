@@ -28,12 +28,33 @@ bool is_readable(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error) && std::filesystem::file_size(path, error) <= kMaxSourceBytes;
 }
 
+// A file that a compiler named from a build folder, as seen from the folder around that.
+std::string_view from_around(std::string_view file) {
+  while (file.starts_with("../")) file.remove_prefix(3);
+  return file;
+}
+
 // Where `file` is: itself if nowhere else.
 std::string found(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  const std::string name = file.string();
+  if (name.starts_with("../") && !is_readable(file) && is_readable(from_around(name)))
+    return std::string(from_around(name));
   if (file.is_relative() && !folder.empty() && !is_readable(file))
     for (const auto& path : {folder / file, folder.parent_path() / file})
       if (is_readable(path)) return path.string();
   return file.string();
+}
+
+// Without what stands in brackets of this kind.
+std::string without_brackets(std::string_view text, char open, char close) {
+  std::string out;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == open) ++depth;
+    if (depth == 0) out += c;
+    if (c == close && depth > 0) --depth;
+  }
+  return out;
 }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -61,7 +82,39 @@ std::string shown_file(std::string_view file) {
     const std::string path = std::filesystem::current_path(error).string();
     return path.ends_with('/') ? path : path + "/";
   }());
+  if (file.starts_with("../") && !is_readable(file) && is_readable(from_around(file)))
+    return std::string(from_around(file));
   return std::string(here.size() > 1 && file.starts_with(here) ? file.substr(here.size()) : file);
+}
+
+std::string shown_function(std::string_view function) {
+  const std::string whole(function);
+  if (function.find('(') == function.npos) return whole;
+  function = function.substr(0, function.find(" [with "));
+  function = function.substr(0, function.find("::<lambda"));
+  std::string text(function);
+  // The call operator's own brackets are no parameter list.
+  constexpr std::string_view kCall = "::operator()";
+  for (size_t at; (at = text.find(kCall)) != text.npos;) text.erase(at, kCall.size());
+  text = without_brackets(without_brackets(text, '<', '>'), '(', ')');
+  if (const size_t end = text.rfind(')'); end != text.npos) return whole;
+  for (const std::string_view qualifier : {" const", " noexcept", "&"})
+    if (text.ends_with(qualifier)) text.resize(text.size() - qualifier.size());
+  text.erase(0, text.find_last_of(" *&") + 1);  // of no such: npos + 1 is 0
+  // The last two names: a class and its function.
+  std::vector<std::string> names;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find("::", at), text.size());
+    const std::string name = text.substr(at, end - at);
+    if (name.find('{') != name.npos || name == "tilecheck") {
+      names.clear();  // a namespace
+    } else if (!name.empty()) {
+      names.push_back(name);
+    }
+    at = end + 2;
+  }
+  if (names.empty()) return whole;
+  return names.size() == 1 ? names[0] : names[names.size() - 2] + "::" + names.back();
 }
 
 Extent expression_at(std::string_view line, uint32_t column) {
