@@ -2,6 +2,7 @@
 
 #include "kernels/all_gather.h"
 #include "kernels/all_reduce.h"
+#include "kernels/list.h"
 #include "kernels/ring_permute.h"
 #include "kernels/twins.h"
 
@@ -149,6 +150,9 @@ std::vector<BrokenTwin> all_gather_twins() {
             RingFlaw::other_semaphore_awaited);
   twins.add("one_receive_semaphore", "messages in flight share one receive semaphore", Kind::race,
             RingFlaw::one_receive_semaphore);
+  twins.all.push_back(edited("no_collective_id", "a barrier needs a collective id, which the kernel does not have",
+                             Kind::semaphore_misuse, small(), all_gather_kernel,
+                             [](KernelCase& c, const ParamValues&) { c.spec.collective_id.reset(); }));
   // Four messages a hop: a message is passed on only when one that was sent after it had left is there, too.
   twins.add("message_order", "the same, but right wherever messages keep their order", Kind::relies_on_message_order,
             RingFlaw::one_receive_semaphore, small({{"chunk_rows", "2"}}));
