@@ -4,8 +4,8 @@
 
 The Python needs JAX 0.10 or newer (pip install jax). Two tables: warm, everything compiled or decoded before; and whole processes, from
 start to a result that has been compared. Every figure is the best of several runs. "C++ door" is Tilecheck's own kernel of the same tiles,
-written with its API, on 2 threads. Kernels: JAX's flash attention (blocks of 128, its
-default, and of 512) and matmul, and relu over 1,024 elements.
+written with its API, on 2 threads. Kernels: JAX's flash attention (blocks of 128, its default, and of 512) and matmul, and relu over
+1,024 elements.
 """
 import functools
 import json
