@@ -1,5 +1,6 @@
 // Rules over a body's operations: accesses, copies, semaphores, and the forms of vector operations.
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "sim/fit/compile_facts.h"
@@ -296,6 +297,13 @@ class BodyRules {
     }
   }
 
+  // Fewer packed rows than a tile has move in units of 32 bits where the start is known, and as one power of two that
+  // the start is a multiple of where it is not.
+  static bool small_part(int64_t rows, int64_t start, bool start_known, int64_t packing, int64_t tile) {
+    if (rows <= 0 || rows >= tile || rows % packing != 0) return false;
+    return start_known ? start % packing == 0 : std::has_single_bit(static_cast<uint64_t>(rows)) && start % rows == 0;
+  }
+
   void copied_slice(const Op& op, RefId ref) {
     const CompileFacts::Slice s = facts_.slice(ref);
     if (!s.is_sliced) return;
@@ -323,6 +331,7 @@ class BodyRules {
     if (target_.generation() >= 7 && width == 16 && root.space == Space::vmem && rows % 16 == 0) tile = 16;
     if (s.rows == rows && s.rows_known && s.row == 0) return;
     const int64_t divisor = s.rows_known ? s.row : s.row_divisor;
+    if (small_part(s.rows, divisor, s.rows_known, 32 / width, tile)) return;
     if (divisor % tile != 0) return refuse("start", last - 1, tile);
     const int64_t size_tile = std::min<int64_t>(tile, 8);
     if (s.rows % size_tile != 0 && s.rows != rows) refuse("size", last - 1, size_tile);

@@ -108,12 +108,15 @@ def expect_error(self, kind, error, trace):
 expects_error.__exit__ = expect_error
 
 
+COMPARISONS = ("assert_allclose", "assert_array_equal", "assertArraysEqual")
+
+
 def is_rounding(trace):
     """Whether a comparison failed over roundings alone: no element is off by more than 16 units in the last place of the
     largest value (f32), or by one (narrower types). The sum of a kernel's blocks and XLA's own sum differ by so much."""
     for entry in trace:
         values = entry.frame.f_locals
-        if entry.frame.code.name == "assert_allclose" and "actual" in values:
+        if entry.frame.code.name in COMPARISONS and "actual" in values:
             try:
                 actual, desired = np.asarray(values["actual"]), np.asarray(values["desired"])
             except jax.errors.JaxRuntimeError:  # the kernel itself failed

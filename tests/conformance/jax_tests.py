@@ -48,15 +48,17 @@ def run_file(name, shard, options):
     test = options.checkout / "tests/pallas" / f"{name}.py"
     with tempfile.TemporaryDirectory() as scratch:
         results, done_list = pathlib.Path(scratch) / "results", pathlib.Path(scratch) / "done"
+        kept = {e["test"] for e in options.kept.get(name, [])}
         done = {}
         for _ in range(options.restarts):
             left = options.deadline - time.monotonic()
             if left <= 0:
                 break
-            done_list.write_text("\n".join(done))
+            done_list.write_text("\n".join(kept | set(done)))
             environment = os.environ | {
                 "JAX_PLATFORMS": "cpu",
-                "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES.get(name, 1)}",
+                # Each operation rounds, as it does in a kernel.
+                "XLA_FLAGS": f"--xla_allow_excess_precision=false --xla_force_host_platform_device_count={DEVICES.get(name, 1)}",
                 "TILECHECK_JAX_CHECKOUT": str(options.checkout),
                 "TILECHECK_RESULTS": str(results),
                 "TILECHECK_DONE": str(done_list),
@@ -113,18 +115,23 @@ def main():
     parser.add_argument("--shards", type=int, default=1, metavar="N", help="processes that share one file's tests")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="for everything; what has not run by then is left out")
     parser.add_argument("--restarts", type=int, default=50, help="processes at most for one file")
+    parser.add_argument("--resume", type=pathlib.Path, help="results of an earlier run: what passed or was skipped there is kept")
     parser.add_argument("--out", type=pathlib.Path, help="all results as JSON")
     options = parser.parse_args()
     options.checkout = options.checkout.resolve()
     options.deadline = time.monotonic() + options.seconds
     files = options.only.split(",") if options.only else FILES
-    everything = {}
+    options.kept = {}
+    if options.resume:
+        for name, results in json.loads(options.resume.read_text()).items():
+            options.kept[name] = [e for e in results if e["outcome"] not in ("failed", "incomplete")]
+    everything = {name: list(options.kept.get(name, [])) for name in files}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {pool.submit(run_file, name, shard, options): name for shard in range(options.shards) for name in files}
         running = collections.Counter(waiting.values())
         for future in concurrent.futures.as_completed(waiting):
             name = waiting[future]
-            everything.setdefault(name, []).extend(future.result())
+            everything[name].extend(future.result())
             running[name] -= 1
             if running[name]:
                 continue
