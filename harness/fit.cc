@@ -27,19 +27,6 @@ bool reads_prefetch(const KernelSpec& spec) {
   return std::ranges::any_of(spec.in, reads) || std::ranges::any_of(spec.out, reads);
 }
 
-// HBM bytes from the plan; nothing where the plan depends on values that only a run has.
-std::vector<WindowCounters> planned_traffic(const Subject& subject) {
-  const KernelSpec& spec = subject.spec;
-  if (!is_concrete(spec.grid) || spec.step_count() > kMaxTrafficSteps) return {};
-  if (!reads_prefetch(spec)) return count_traffic(spec, GridPart::whole(spec.grid), nullptr);
-  if (subject.is_payload) return {};
-  std::vector<std::string> warnings;
-  const std::vector<Arrays> operands = make_operands(subject, {}, warnings);
-  const std::span<const HostArray> arrays = operands[0];
-  const ArrayReader reader(arrays.first(spec.prefetch.size()));
-  return count_traffic(spec, GridPart::whole(spec.grid), &reader);
-}
-
 }  // namespace
 
 void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome,
@@ -71,13 +58,27 @@ void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitReques
   if (!facts) return;
   add_compile(fit::check_body(spec, *facts, *request.target, compile));
   add(fit::find_serialized_copies(*body));
-  fit::TimeEstimate time = fit::estimate_time(
-      spec, *body, *request.target,
-      {.share_hbm_bandwidth = request.share_hbm, .timeline_steps = request.timeline_steps, .prefetch = prefetch});
+  fit::TimeEstimate time = fit::estimate_time(spec, *body, *request.target,
+                                              {.share_hbm_bandwidth = request.share_hbm,
+                                               .timeline_steps = request.timeline_steps,
+                                               .advise = request.advise,
+                                               .prefetch = prefetch});
   if (time.not_modelled.empty()) outcome.time = std::move(time);
 }
 
-Outcome fit_subject(const Subject& subject, const FitRequest& request) {
+std::vector<WindowCounters> planned_traffic(const Subject& subject) {
+  const KernelSpec& spec = subject.spec;
+  if (!is_concrete(spec.grid) || spec.step_count() > kMaxTrafficSteps) return {};
+  if (!reads_prefetch(spec)) return count_traffic(spec, GridPart::whole(spec.grid), nullptr);
+  if (subject.is_payload) return {};
+  std::vector<std::string> warnings;
+  const std::vector<Arrays> operands = make_operands(subject, {}, warnings);
+  const std::span<const HostArray> arrays = operands[0];
+  const ArrayReader reader(arrays.first(spec.prefetch.size()));
+  return count_traffic(spec, GridPart::whole(spec.grid), &reader);
+}
+
+Outcome fit_subject(const Subject& subject, const FitRequest& request, const std::vector<WindowCounters>* traffic) {
   const LogPart part(subject.name, "fit");
   Outcome o;
   o.subject = subject.name;
@@ -86,11 +87,17 @@ Outcome fit_subject(const Subject& subject, const FitRequest& request) {
   o.report.kernel = subject.spec.name;
   o.report.target = request.target->name;
   o.report.grid = subject.spec.grid;
+  const fit::Body* facts = nullptr;
+  try {
+    if (subject.facts) facts = subject.facts();
+  } catch (const Incomplete& e) {
+    o.report.incomplete.emplace_back(e.what());  // blocks and compile rules of the spec are judged all the same
+  }
   try {
     FitRequest own = request;
     own.is_payload = subject.is_payload;
-    analyse_fit(subject.spec, subject.facts ? subject.facts() : nullptr, own, o);
-    o.report.counters.windows = planned_traffic(subject);
+    analyse_fit(subject.spec, facts, own, o);
+    o.report.counters.windows = traffic ? *traffic : planned_traffic(subject);
   } catch (const Incomplete& e) {
     o.report.incomplete.emplace_back(e.what());
   }

@@ -15,6 +15,7 @@ struct FitRequest {
   bool is_payload = false;                  // it has passed JAX's lowering: only libtpu's rules are asked
   bool target_is_assumed = false;           // nobody named it: what it would refuse to compile is a warning
   int timeline_steps = 64;                  // steps whose times are kept
+  bool advise = true;                       // look for what could be better
 };
 
 // Adds fit, time and findings to `outcome`. spec: with a concrete grid where it is known.
@@ -22,7 +23,12 @@ struct FitRequest {
 void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome,
                  const PrefetchReader* prefetch = nullptr);
 
-// `tilecheck fit`: nothing is run.
-Outcome fit_subject(const Subject& subject, const FitRequest& request);
+// HBM bytes of a subject's windows from its plan, the same on every target; nothing where the plan depends on values
+// that only a run has.
+std::vector<WindowCounters> planned_traffic(const Subject& subject);
+
+// `tilecheck fit`: nothing is run. traffic: planned_traffic(subject), which several targets share; null: counted here.
+Outcome fit_subject(const Subject& subject, const FitRequest& request,
+                    const std::vector<WindowCounters>* traffic = nullptr);
 
 }  // namespace tilecheck

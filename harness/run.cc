@@ -260,12 +260,17 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
                              .vmem_limit_bytes = options.vmem_limit_bytes,
                              .share_hbm = options.share_hbm,
                              .is_payload = subject.is_payload,
-                             .target_is_assumed = options.target_is_assumed && subject.is_payload};
+                             .target_is_assumed = options.target_is_assumed};
     static const Arrays kNone;
     const ArrayReader reader(launched && !launched->args.empty() ? launched->args[0].prefetch : kNone);
+    const fit::Body* facts = nullptr;
     try {
-      analyse_fit(launched ? launched->spec : subject.spec, subject.facts ? subject.facts() : nullptr, request, o,
-                  launched ? &reader : nullptr);
+      if (subject.facts) facts = subject.facts();
+    } catch (const std::runtime_error& e) {  // Incomplete or InputError: what the body does without data
+      o.warnings.push_back(std::string("no spills and no time: ") + e.what());
+    }
+    try {
+      analyse_fit(launched ? launched->spec : subject.spec, facts, request, o, launched ? &reader : nullptr);
     } catch (const Incomplete& e) {
       o.report.incomplete.emplace_back(e.what());
     }

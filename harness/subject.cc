@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sim/fit/record.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
@@ -44,6 +45,12 @@ Subject subject_of(const KernelCase& c, std::string name) {
     }
     return l;
   };
+  if (c.body)
+    s.facts = [spec = c.spec, body = c.body, devices = c.devices,
+               facts = std::make_shared<std::optional<fit::Body>>()]() -> const fit::Body* {
+      if (!*facts) *facts = fit::record_body(spec, body, devices);
+      return &**facts;
+    };
   s.reference = c.device_reference ? c.device_reference : each_device(c.reference);
   if (c.naive)
     s.naive = [naive = c.naive](std::span<const Arrays> operands, Numerics numerics) {

@@ -34,12 +34,17 @@ std::vector<std::vector<std::string>> all_rows(const std::vector<std::vector<std
   return rows;
 }
 
-void fill_row(SweepRow& row, const Subject& subject, const CommandLine& line, const Target& target) {
-  const Outcome o = fit_subject(subject, {.target = &target,
-                                          .vmem_limit_bytes = line.vmem_limit_bytes,
-                                          .share_hbm = line.run.share_hbm,
-                                          .is_payload = subject.is_payload,
-                                          .timeline_steps = 0});
+void fill_row(SweepRow& row, const Subject& subject, const std::vector<WindowCounters>& traffic,
+              const CommandLine& line, const Target& target) {
+  const Outcome o = fit_subject(subject,
+                                {.target = &target,
+                                 .vmem_limit_bytes = line.vmem_limit_bytes,
+                                 .share_hbm = line.run.share_hbm,
+                                 .is_payload = subject.is_payload,
+                                 .timeline_steps = 0,
+                                 .advise = false},
+                                &traffic);
+  if (!o.report.incomplete.empty()) throw Incomplete(o.report.incomplete[0]);
   row.fit = o.fit ? o.fit->verdict : fit::FitVerdict::thin;
   if (o.fit) {
     row.need_bytes = o.fit->need_bytes;
@@ -105,10 +110,16 @@ Sweep sweep_kernel(const KernelChoice& choice, const CommandLine& line, std::spa
   for (const std::vector<std::string>& values : all_rows(choices)) {
     std::map<std::string, std::string> set = fixed;
     for (size_t i = 0; i < values.size(); ++i) set[sweep.names[i]] = values[i];
+    std::optional<Subject> subject;  // recorded once, judged for each target
+    std::vector<WindowCounters> traffic;
     for (const Target& target : targets) {
       SweepRow row{.values = values, .target = target.name};
       try {
-        fill_row(row, subject_of(choice, set), line, target);
+        if (!subject) {
+          subject = subject_of(choice, set);
+          traffic = planned_traffic(*subject);
+        }
+        fill_row(row, *subject, traffic, line, target);
       } catch (const InputError& e) {
         row.refused = e.what();
       } catch (const Incomplete& e) {

@@ -1,5 +1,7 @@
-// Names of operation kinds and functions.
+// Names of operation kinds and functions; lookups.
 #include "sim/fit/body.h"
+
+#include <algorithm>
 
 namespace tilecheck::fit {
 namespace {
@@ -9,7 +11,7 @@ constexpr std::string_view kOpKindNames[] = {
     "bitcast",     "iota",       "broadcast",  "reshape",   "transpose",   "reduce",     "reduce_index", "matmul",
     "concatenate", "slice",      "extract",    "rotate",    "gather",      "pack",       "unpack",       "random_bits",
     "load",        "store",      "alloc",      "dma_start", "dma_wait",    "sem_signal", "sem_wait",     "sem_read",
-    "barrier",     "loop",       "while_loop", "branch",    "scope",       "marker",     "opaque"};
+    "barrier",     "loop",       "while_loop", "branch",    "scope",       "lookup",     "marker",       "opaque"};
 constexpr std::string_view kFnNames[] = {"none",
                                          "add",
                                          "sub",
@@ -65,6 +67,17 @@ static_assert(std::size(kOpKindNames) == static_cast<size_t>(OpKind::opaque) + 1
 static_assert(std::size(kFnNames) == static_cast<size_t>(Fn::other) + 1);
 
 }  // namespace
+
+int64_t look_up(const Lookup& lookup, std::span<const int64_t> inputs) {
+  size_t at = 0;
+  for (size_t i = 0; i < lookup.points.size(); ++i) {
+    const std::vector<int64_t>& points = lookup.points[i];
+    const auto above = std::upper_bound(points.begin(), points.end(), inputs[i]);
+    const size_t k = above == points.begin() ? 0 : static_cast<size_t>(above - points.begin()) - 1;
+    at = at * points.size() + k;
+  }
+  return lookup.numbers[at];
+}
 
 std::string_view name(OpKind kind) { return kOpKindNames[static_cast<size_t>(kind)]; }
 std::string_view name(Fn fn) { return kFnNames[static_cast<size_t>(fn)]; }

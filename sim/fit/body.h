@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,7 @@ enum class OpKind : uint8_t {
   branch,      // in[0] condition; blocks[0] then, blocks[1] (may be absent) else; out = what they yield
   scope,       // run_scoped: blocks[0]; its allocs die at its end; out = what it yields
   // Other.
+  lookup,  // a scalar integer that is known at sampled places of its inputs: Body::lookups[lookup]
   marker,  // trace_start, assume_multiple and the like: no cost; out[0], if any, equals in[0]. assume_multiple:
            // `number`
   opaque,  // anything else; `name` says what
@@ -125,6 +127,7 @@ struct Op {
   bool is_remote = false;    // dma_start, sem_signal
   bool is_unsigned = false;  // integer function, comparison or conversion of unsigned meaning
   int64_t trips = kNone;     // loop
+  int32_t lookup = kNone;    // lookup
   Loc at;                    // in the user's source
   std::string name;          // the producer's own name of the operation: "tpu.matmul"; for messages and opaque
 };
@@ -157,10 +160,20 @@ struct RefInfo {
   Dims extent;
 };
 
+// What a recording run saw a scalar be, over its inputs (grid coordinates and induction variables): row-major over
+// `points`, each ascending. Between two points the lower one holds.
+struct Lookup {
+  std::vector<std::vector<int64_t>> points;  // per input
+  std::vector<int64_t> numbers;
+};
+int64_t look_up(const Lookup& lookup, std::span<const int64_t> inputs);
+
 struct Body {
   std::vector<TileType> values;
   std::vector<RefInfo> refs;
-  Dims grid;  // sizes; kDynamicGrid where only known at run time
+  std::vector<Lookup> lookups;
+  std::vector<std::string> notes;  // what the body does that no operation shows
+  Dims grid;                       // sizes; kDynamicGrid where only known at run time
   Block top;
 };
 inline constexpr int64_t kDynamicGrid = -1;

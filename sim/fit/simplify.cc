@@ -178,6 +178,15 @@ class Folder {
         return op.in.size() == 2 ? arithmetic(op) : std::nullopt;
       case OpKind::compare:
         return comparison(op);
+      case OpKind::lookup: {
+        std::vector<int64_t> inputs;
+        for (ValueId v : op.in) {
+          const auto known = number(v);
+          if (!known) return std::nullopt;
+          inputs.push_back(*known);
+        }
+        return look_up(body_.lookups[static_cast<size_t>(op.lookup)], inputs);
+      }
       default:
         return std::nullopt;
     }

@@ -197,6 +197,7 @@ TimeEstimate estimate_time(const KernelSpec& spec, const Body& body, const Targe
   if (!table->copies_measured) out.notes.push_back("copy rates of " + std::string(table->target) + " are not measured");
   if (timer.assumed_trips())
     out.notes.push_back("a loop's trip count depends on data: " + std::to_string(options.assumed_trips) + " assumed");
+  out.notes.insert(out.notes.end(), body.notes.begin(), body.notes.end());
   if (timer.assumed_branch()) out.notes.push_back("a branch depends on data: taken as entered");
   for (size_t i = 0; i < slots.size(); ++i) {
     const Window& window = window_at(spec, i);

@@ -137,6 +137,15 @@ std::optional<int64_t> ScalarValues::evaluate(const Op& op, int depth) {
       if (a && type_of(body_, op.in[0]).dtype == DType::b1) return *a != 0;
       return a;
     }
+    case OpKind::lookup: {
+      std::vector<int64_t> inputs;
+      for (size_t i = 0; i < op.in.size(); ++i) {
+        const std::optional<int64_t> number = in(i);
+        if (!number) return std::nullopt;
+        inputs.push_back(*number);
+      }
+      return look_up(body_.lookups[static_cast<size_t>(op.lookup)], inputs);
+    }
     case OpKind::marker:
     case OpKind::reshape:
     case OpKind::broadcast:

@@ -65,6 +65,8 @@ void Core::incomplete(const std::string& what, Loc at) {
 }
 
 void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
+  if (state_.recorder) [[unlikely]]
+    return;
   const Buffer& b = *ref.buffer;
   if (!b.alive) [[unlikely]] {
     Finding f = finding_on(state_, Kind::use_after_scope, "uses '" + b.name + "' after its scope has ended", ref, at);
@@ -79,7 +81,7 @@ void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
     f.helps.push_back("copy the block to VMEM first, or give the operand a VMEM block");
     state_.report(std::move(f));
   }
-  if (!state_.ops.record_only && !in_bounds(ref, false)) [[unlikely]] {
+  if (!in_bounds(ref, false)) [[unlikely]] {
     const bool read = kind == AccessKind::read;
     Finding f = finding_on(state_, read ? Kind::out_of_bounds_read : Kind::out_of_bounds_write,
                            std::string(read ? "reads " : "writes ") + to_string(ref) + ", outside its shape " +
@@ -95,6 +97,11 @@ void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
 }
 
 Tile Core::load(const Ref& ref, const Access& access, Loc at) {
+  if (state_.recorder) [[unlikely]] {
+    Tile tile = Tile::shape_only(state_.ops, ref.dtype, ref.shape());
+    state_.recorder->on_load(ref, access, tile, at);
+    return tile;
+  }
   admit(ref, AccessKind::read, at);
   ++state_.counters.loads;
   state_.counters.load_bytes += ref.size_bytes();
@@ -108,9 +115,6 @@ Tile Core::load(const Ref& ref, const Access& access, Loc at) {
 }
 
 void Core::store(const Ref& ref, const Tile& tile, const Access& access, Loc at) {
-  admit(ref, AccessKind::write, at);
-  ++state_.counters.stores;
-  state_.counters.store_bytes += ref.size_bytes();
   const Shape shape = ref.shape();
   if (tile.dtype() != ref.dtype)
     throw InputError(to_string(at), "stores a tile of " + std::string(tilecheck::name(tile.dtype())) + " to '" +
@@ -119,6 +123,13 @@ void Core::store(const Ref& ref, const Tile& tile, const Access& access, Loc at)
   if (!(tile.shape() == shape) && !tile.is_scalar())
     throw InputError(to_string(at), "stores a tile of shape " + to_tuple(tile.shape()) + " to " + to_string(ref) +
                                         " of shape " + to_tuple(shape));
+  if (state_.recorder) [[unlikely]] {
+    state_.recorder->on_store(ref, tile.shape() == shape ? tile : broadcast_to(tile, shape), access, at);
+    return;
+  }
+  admit(ref, AccessKind::write, at);
+  ++state_.counters.stores;
+  state_.counters.store_bytes += ref.size_bytes();
   if (ref.space() == Space::smem && ref.element_count() != 1) [[unlikely]] {
     Finding f =
         finding_on(state_, Kind::memory_space, "stores a vector to '" + ref.buffer->name + "' in SMEM", ref, at);
@@ -143,22 +154,24 @@ Tile Core::swap(const Ref& ref, const Tile& tile, const Access& access, Loc at) 
 void Core::store(const Ref& ref, double value, Loc at) { store(ref, full(ref.dtype, ref.shape(), value), {}, at); }
 
 uint64_t Core::load_scalar(const Ref& ref, uint8_t* undefined, Loc at) {
+  if (state_.recorder) incomplete("a scalar load of a payload in a recording run", at);
   admit(ref, AccessKind::read, at);
   ++state_.counters.loads;
   return tilecheck::load_scalar(ref, undefined);
 }
 
 void Core::store_scalar(const Ref& ref, uint64_t bits, uint8_t undefined, Loc at) {
+  if (state_.recorder) incomplete("a scalar store of a payload in a recording run", at);
   admit(ref, AccessKind::write, at);
   ++state_.counters.stores;
   tilecheck::store_scalar(ref, bits, undefined);
 }
 
 int64_t Core::load_index(const Ref& scalar, Loc at) {
-  if (state_.ops.record_only) return 0;
   if (scalar.element_count() != 1)
     throw InputError(to_string(at),
                      "load_index needs one element; " + to_string(scalar) + " shows " + to_tuple(scalar.shape()));
+  if (state_.recorder) return as_index(load(scalar, {}, at), at);
   uint8_t undefined = 0;
   const uint64_t bits = load_scalar(scalar, &undefined, at);
   if (undefined) undefined_use("an index", at);
@@ -166,22 +179,21 @@ int64_t Core::load_index(const Ref& scalar, Loc at) {
 }
 
 int64_t Core::as_index(const Tile& scalar, Loc at) {
-  if (state_.ops.record_only) return 0;
+  if (scalar.layout() == Layout::shape_only) return state_.recorder->on_index(scalar, at);
   if (scalar.any_undefined()) undefined_use("an index", at);
   return scalar.int_value();
 }
 
 bool Core::as_condition(const Tile& scalar, Loc at) {
-  if (state_.ops.record_only) return true;
+  if (scalar.layout() == Layout::shape_only) return state_.recorder->on_condition(scalar, at);
   if (scalar.any_undefined()) undefined_use("a branch condition", at);
   return scalar.int_value() != 0;
 }
 
-void Core::when(bool condition, const std::function<void()>& then, const std::function<void()>& otherwise, Loc) {
-  if (state_.ops.record_only) {
-    then();
-    if (otherwise) otherwise();
-  } else if (condition) {
+void Core::when(bool condition, const std::function<void()>& then, const std::function<void()>& otherwise, Loc at) {
+  if (state_.recorder) [[unlikely]]
+    state_.recorder->on_branch(nullptr, condition, then, otherwise, at);
+  else if (condition) {
     then();
   } else if (otherwise) {
     otherwise();
@@ -190,12 +202,15 @@ void Core::when(bool condition, const std::function<void()>& then, const std::fu
 
 void Core::when(const Tile& condition, const std::function<void()>& then, const std::function<void()>& otherwise,
                 Loc at) {
-  when(as_condition(condition, at), then, otherwise, at);
+  if (condition.layout() == Layout::shape_only)
+    state_.recorder->on_branch(&condition, true, then, otherwise, at);
+  else
+    when(as_condition(condition, at), then, otherwise, at);
 }
 
-void Core::loop(int64_t lower, int64_t upper, const std::function<void(int64_t)>& body, Loc) {
-  if (state_.ops.record_only) {
-    body(lower);
+void Core::loop(int64_t lower, int64_t upper, const std::function<void(int64_t)>& body, Loc at) {
+  if (state_.recorder) [[unlikely]] {
+    state_.recorder->on_loop(lower, upper, body, at);
     return;
   }
   for (int64_t i = lower; i < upper; ++i) body(i);
@@ -250,7 +265,10 @@ void start(MachineState& s, Engine& engine, const CopyRequest& request, Loc at) 
 
 CopyHandle Core::start_copy(const Ref& source, const Ref& destination, const Ref& done, int priority, Loc at) {
   CopyHandle handle{source, destination, done, {}, false};
-  if (state_.ops.record_only) return handle;
+  if (state_.recorder) [[unlikely]] {
+    state_.recorder->on_copy(handle, at);
+    return handle;
+  }
   check_copy(state_, source, destination, at);
   CopyRequest request;
   request.source = source;
@@ -266,7 +284,10 @@ CopyHandle Core::start_copy(const Ref& source, const Ref& destination, const Ref
 CopyHandle Core::start_remote_copy(const Ref& source, const Ref& destination, const Ref& sent, const Ref& received,
                                    Peer peer, Loc at) {
   CopyHandle handle{source, destination, received, sent, true};
-  if (state_.ops.record_only) return handle;
+  if (state_.recorder) [[unlikely]] {
+    state_.recorder->on_copy(handle, at);
+    return handle;
+  }
   check_copy(state_, source, destination, at);
   CopyRequest request;
   request.source = source;
@@ -288,10 +309,15 @@ void Core::wait(const CopyHandle& copy, Loc at) {
 
 void Core::wait_sent(const CopyHandle& copy, Loc at) { wait_bytes_of(copy.sent, copy.source, at); }
 
-void Core::wait_received(const CopyHandle& copy, Loc at) { wait_bytes_of(copy.done, copy.destination, at); }
+void Core::wait_received(const CopyHandle& copy, Loc at) {
+  if (state_.recorder) [[unlikely]]
+    return state_.recorder->on_copy_wait(copy.done, copy.source, copy.destination, at);
+  wait_bytes_of(copy.done, copy.destination, at);
+}
 
 void Core::wait_bytes_of(const Ref& done, const Ref& like, Loc at) {
-  if (state_.ops.record_only) return;
+  if (state_.recorder) [[unlikely]]
+    return state_.recorder->on_copy_wait(done, like, like, at);
   ++state_.counters.semaphore_waits;
   const SemRef semaphore = semaphore_of(done);
   const int64_t bytes = like.size_bytes();
@@ -309,14 +335,17 @@ void Core::sync_copy(const Ref& source, const Ref& destination, Loc at) {
 // ---- Regular semaphores.
 
 void Core::signal(const Ref& semaphore, int64_t amount, Peer peer, Loc at) {
-  if (state_.ops.record_only) return;
+  if (state_.recorder) [[unlikely]]
+    return state_.recorder->on_semaphore(BodyRecorder::Semaphore::signal, semaphore, amount,
+                                         peer.device.has_value() || peer.core.has_value(), at);
   ++state_.counters.semaphore_signals;
   if (state_.options->edit) return signal_edited(state_, engine(), semaphore_of(semaphore), amount, peer, at);
   engine().signal(state_.agent, semaphore_of(semaphore), amount, peer, at);
 }
 
 void Core::wait(const Ref& semaphore, int64_t amount, Loc at) {
-  if (state_.ops.record_only) return;
+  if (state_.recorder) [[unlikely]]
+    return state_.recorder->on_semaphore(BodyRecorder::Semaphore::wait, semaphore, amount, false, at);
   ++state_.counters.semaphore_waits;
   if (state_.options->edit)
     return wait_edited(state_, engine(), SyncCall::What::wait, semaphore_of(semaphore), amount, at);
@@ -324,11 +353,15 @@ void Core::wait(const Ref& semaphore, int64_t amount, Loc at) {
 }
 
 int64_t Core::read(const Ref& semaphore, Loc at) {
-  if (state_.ops.record_only) return 0;
+  if (state_.recorder) [[unlikely]] {
+    state_.recorder->on_semaphore(BodyRecorder::Semaphore::read, semaphore, 0, false, at);
+    return 0;
+  }
   return engine().read(state_.agent, semaphore_of(semaphore), at);
 }
 
 Ref Core::barrier_semaphore(Loc at) {
+  if (!state_.barrier && state_.recorder) incomplete("a barrier semaphore without a collective_id", at);
   if (!state_.barrier) {
     Finding f = Finding::make(Kind::semaphore_misuse, "a barrier semaphore needs a collective_id", at);
     f.helps.push_back("set collective_id in the kernel's compiler parameters");
@@ -342,6 +375,10 @@ Ref Core::barrier_semaphore(Loc at) {
 
 void Core::scope(std::span<const Scratch> allocations, const std::function<void(std::span<const Ref>)>& body, Loc at,
                  int site_key) {
+  if (state_.recorder) [[unlikely]] {
+    state_.recorder->on_scope(allocations, body, at);
+    return;
+  }
   const int site = site_key >= 0 ? state_.sites->id({}, site_key, 0)
                                  : state_.sites->id(at, state_.scope_depth, static_cast<int>(allocations.size()));
   std::vector<std::unique_ptr<Buffer>>& buffers = state_.scoped_at(site, allocations, at);

@@ -60,7 +60,7 @@ class Core {
   int64_t load_index(const Ref& scalar, Loc at = std::source_location::current());  // loads one integer and uses it
   int64_t as_index(const Tile& scalar, Loc at = std::source_location::current());
   bool as_condition(const Tile& scalar, Loc at = std::source_location::current());
-  // Structured control flow; in a recording run both sides are entered once, and a loop's body once.
+  // Structured control flow: what a recording run knows as branches and loops; its conditions on data enter both sides.
   void when(bool condition, const std::function<void()>& then, const std::function<void()>& otherwise = {},
             Loc at = std::source_location::current());
   void when(const Tile& condition, const std::function<void()>& then, const std::function<void()>& otherwise = {},

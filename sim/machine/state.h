@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/machine/launch.h"
+#include "sim/machine/recording.h"
 #include "sim/machine/sync_edit.h"
 #include "sim/memory/buffer.h"
 #include "sim/memory/ref.h"
@@ -58,7 +59,8 @@ class WorkCounter : public OpObserver {
 struct MachineState {
   const KernelSpec* spec = nullptr;
   const LaunchOptions* options = nullptr;
-  Engine* engine = nullptr;  // null in a parallel part, which must not need one
+  Engine* engine = nullptr;          // null in a parallel part, which must not need one
+  BodyRecorder* recorder = nullptr;  // a recording run: told of everything, nothing happens
   FindingSink* findings = nullptr;
   ScopeSites* sites = nullptr;
   DeviceMemory* memory = nullptr;

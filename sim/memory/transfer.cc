@@ -471,7 +471,6 @@ void store_shared(const Ref& ref, const Tile& tile) {
 
 Tile load_tile(OpContext& context, const Ref& ref) {
   const Shape shape = ref.shape();
-  if (context.record_only) return Tile::shape_only(context, ref.dtype, shape);
   if (shape.rank() == 0) {
     uint8_t undefined = 0;
     const uint64_t value = load_scalar(ref, &undefined);
@@ -493,7 +492,6 @@ Tile load_tile(OpContext& context, const Ref& ref) {
 
 Tile load_tile_masked(OpContext& context, const Ref& ref, const Tile& mask) {
   Tile tile = load_tile(context, ref);
-  if (context.record_only) return tile;
   tile = tile.materialized();
   uint8_t* shadow = nullptr;
   if (tile.all_defined()) {
@@ -510,7 +508,6 @@ Tile load_tile_masked(OpContext& context, const Ref& ref, const Tile& mask) {
 }
 
 void store_tile(const Ref& ref, const Tile& tile) {
-  if (tile.context().record_only) return;
   if (tile.is_scalar()) {
     const uint64_t bits_value = is_floating(tile.repr()) ? tile.splat_bits() : static_cast<uint64_t>(tile.int_at(0));
     store_scalar(ref, bits_value, tile.undefined() ? tile.undefined()[0] : uint8_t{0});
@@ -523,7 +520,6 @@ void store_tile(const Ref& ref, const Tile& tile) {
 
 void store_tile_masked(const Ref& ref, const Tile& tile, const Tile& mask) {
   OpContext& context = tile.context();
-  if (context.record_only) return;
   // Lanes that are off keep their bytes and their shadow.
   const Tile old = load_tile(context, ref).materialized();
   const Tile dense = tile.materialized();

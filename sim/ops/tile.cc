@@ -8,8 +8,10 @@
 
 #include "sim/ops/elements.h"
 #include "sim/ops/ops.h"
+#include "sim/ops/recorded.h"
 #include "sim/ops/shadow.h"
 #include "sim/ops/tile_parts.h"
+#include "sim/types/error.h"
 
 namespace tilecheck {
 namespace {
@@ -88,7 +90,21 @@ Tile Tile::scalar_int(OpContext& context, DType dtype, int64_t value) {
 }
 
 Tile Tile::shape_only(OpContext& context, DType dtype, const Shape& shape) {
-  return TileParts::make(context, dtype, shape, Layout::shape_only);
+  Tile tile = TileParts::make(context, dtype, shape, Layout::shape_only);
+  tile.block_ = context.pool->allocate(sizeof(int64_t));
+  set_value_number(tile, -1);
+  return tile;
+}
+
+int64_t value_number(const Tile& tile) {
+  int64_t number = -1;
+  if (tile.layout() == Layout::shape_only) std::memcpy(&number, TileParts::block(tile).data(), sizeof number);
+  return number;
+}
+
+void set_value_number(const Tile& tile, int64_t number) {
+  assert(tile.layout() == Layout::shape_only);
+  std::memcpy(TileParts::block(tile).data(), &number, sizeof number);
 }
 
 uint8_t* Tile::make_shadow() {
@@ -102,13 +118,15 @@ bool Tile::any_undefined() const {
 }
 
 const void* Tile::strip(int64_t offset, int64_t n, void* scratch) const {
-  assert(offset >= 0 && n >= 0 && offset + n <= size_ && layout_ != Layout::shape_only);
+  assert(offset >= 0 && n >= 0 && offset + n <= size_);
   const int bytes = storage_bytes(repr_);
   if (layout_ == Layout::dense) return block_.data() + offset * bytes;
   if (layout_ == Layout::splat) {
     fill_elements(scratch, &splat_bits_, bytes, n);
     return scratch;
   }
+  if (layout_ == Layout::shape_only)
+    throw Incomplete("the body reads a tile's elements outside of core's operations: a run without data has none");
   std::byte* to = static_cast<std::byte*>(scratch);
   for (int64_t done = 0; done < n;) {
     const int64_t i = offset + done;
