@@ -260,13 +260,14 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
                              .vmem_limit_bytes = options.vmem_limit_bytes,
                              .share_hbm = options.share_hbm,
                              .is_payload = subject.is_payload,
-                             .target_is_assumed = options.target_is_assumed};
+                             .target_is_assumed = options.target_is_assumed || !options.launch.target};
     static const Arrays kNone;
     const ArrayReader reader(launched && !launched->args.empty() ? launched->args[0].prefetch : kNone);
     const fit::Body* facts = nullptr;
     try {
       if (subject.facts) facts = subject.facts();
     } catch (const std::runtime_error& e) {  // Incomplete or InputError: what the body does without data
+      if (subject.is_payload) throw;
       o.warnings.push_back(std::string("no spills and no time: ") + e.what());
     }
     try {

@@ -359,7 +359,7 @@ class Emitter {
     for (const RecordedBlock& block : blocks_)
       if (block.differs) {
         body_.notes.emplace_back(
-            "steps differ by more than core.when and core.loop say: the longest one is counted for all");
+            "steps or iterations differ by more than core.when and core.loop say: the longest is counted for all");
         break;
       }
     for (const Loc& at : recorder_.data_places())

@@ -249,17 +249,62 @@ bool is_work(const Op& op, const Body& body) {
   }
 }
 
-void find_serialized(const Body& body, const Block& block, std::vector<Finding>& findings) {
+// Whether two Refs, or two scalars, are the same at every step, as far as their definitions tell.
+class SamePlace {
+ public:
+  explicit SamePlace(const Body& body) : body_(body), definitions_(body.values.size(), nullptr) { index(body.top); }
+
+  bool refs(RefId a, RefId b) const {
+    if (a == b) return true;
+    const RefInfo &x = body_.refs[static_cast<size_t>(a)], &y = body_.refs[static_cast<size_t>(b)];
+    if (x.base == kNone || y.base == kNone || x.dtype != y.dtype || !(x.shape == y.shape) ||
+        x.starts.size() != y.starts.size())
+      return false;
+    for (size_t i = 0; i < x.starts.size(); ++i) {
+      const Offset &p = x.starts[i], &q = y.starts[i];
+      if (p.is_constant() != q.is_constant()) return false;
+      if (p.is_constant() ? p.constant != q.constant : !scalars(p.value, q.value)) return false;
+    }
+    return refs(x.base, y.base);
+  }
+
+ private:
+  void index(const Block& block) {
+    for (const Op& op : block.ops) {
+      for (ValueId v : op.out) definitions_[static_cast<size_t>(v)] = &op;
+      for (const Block& inner : op.blocks) index(inner);
+    }
+  }
+  bool scalars(ValueId a, ValueId b, int depth = 0) const {
+    constexpr int kMaxDepth = 16;
+    if (a == b) return true;
+    const Op *x = definitions_[static_cast<size_t>(a)], *y = definitions_[static_cast<size_t>(b)];
+    if (x == nullptr || y == nullptr || depth > kMaxDepth || x->kind != y->kind || x->fn != y->fn ||
+        !(x->axes == y->axes) || x->in.size() != y->in.size())
+      return false;
+    if (x->kind == OpKind::constant) return x->is_splat && y->is_splat && x->number == y->number;
+    if (x->kind == OpKind::grid_index || x->kind == OpKind::grid_size) return true;
+    if (x->kind != OpKind::elementwise && x->kind != OpKind::convert) return false;
+    for (size_t i = 0; i < x->in.size(); ++i)
+      if (!scalars(x->in[i], y->in[i], depth + 1)) return false;
+    return true;
+  }
+
+  const Body& body_;
+  std::vector<const Op*> definitions_;
+};
+
+void find_serialized(const Body& body, const Block& block, const SamePlace& same, std::vector<Finding>& findings) {
   for (size_t i = 0; i < block.ops.size(); ++i) {
     const Op& start = block.ops[i];
-    for (const Block& inner : start.blocks) find_serialized(body, inner, findings);
+    for (const Block& inner : start.blocks) find_serialized(body, inner, same, findings);
     if (start.kind != OpKind::dma_start || start.is_remote || start.sem == kNone) continue;
     for (size_t j = i + 1; j < block.ops.size(); ++j) {
       const Op& op = block.ops[j];
       if (is_work(op, body)) break;
       if (op.kind != OpKind::dma_wait || op.sem == kNone || op.ref2 == kNone || start.ref2 == kNone) continue;
-      if (root_of(body, op.sem) != root_of(body, start.sem) || root_of(body, op.ref2) != root_of(body, start.ref2))
-        continue;
+      // The same copy: another slot's may have been on its way for long.
+      if (!same.refs(op.sem, start.sem) || !same.refs(op.ref2, start.ref2)) continue;
       Finding f = Finding::make(Kind::dma_serialized, "a copy is waited for as soon as it is started: nothing hides it",
                                 start.at);
       f.labels.push_back({op.at, "the wait"});
@@ -274,7 +319,7 @@ void find_serialized(const Body& body, const Block& block, std::vector<Finding>&
 
 std::vector<Finding> find_serialized_copies(const Body& body) {
   std::vector<Finding> findings;
-  find_serialized(body, body.top, findings);
+  find_serialized(body, body.top, SamePlace(body), findings);
   return findings;
 }
 
