@@ -254,6 +254,12 @@ class SamePlace {
  public:
   explicit SamePlace(const Body& body) : body_(body), definitions_(body.values.size(), nullptr) { index(body.top); }
 
+  // Whether `part` is `whole` or cut out of it.
+  bool is_part(RefId part, RefId whole) const {
+    for (; part != kNone; part = body_.refs[static_cast<size_t>(part)].base)
+      if (refs(part, whole)) return true;
+    return false;
+  }
   bool refs(RefId a, RefId b) const {
     if (a == b) return true;
     const RefInfo &x = body_.refs[static_cast<size_t>(a)], &y = body_.refs[static_cast<size_t>(b)];
@@ -304,7 +310,7 @@ void find_serialized(const Body& body, const Block& block, const SamePlace& same
       if (is_work(op, body)) break;
       if (op.kind != OpKind::dma_wait || op.sem == kNone || op.ref2 == kNone || start.ref2 == kNone) continue;
       // The same copy: another slot's may have been on its way for long.
-      if (!same.refs(op.sem, start.sem) || !same.refs(op.ref2, start.ref2)) continue;
+      if (!same.refs(op.sem, start.sem) || !same.is_part(op.ref2, start.ref2)) continue;
       Finding f = Finding::make(Kind::dma_serialized, "a copy is waited for as soon as it is started: nothing hides it",
                                 start.at);
       f.labels.push_back({op.at, "the wait"});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/fit/simplify.h"
+#include "sim/fit/time_model.h"
 #include "sim/fit/time_scalars.h"
 #include "sim/types/error.h"
 
@@ -155,6 +156,33 @@ TEST(Record, StepsThatDiffer) {
   EXPECT_EQ(count(body.top, OpKind::elementwise), 1);
   ASSERT_EQ(body.notes.size(), 1u);
   EXPECT_NE(body.notes[0].find("the longest is counted"), std::string::npos);
+}
+
+// A copy waited for at once is named; one that another slot's wait stands behind is not.
+TEST(Record, SerializedCopies) {
+  KernelSpec spec = spec_of({4});
+  spec.in[0].space = Space::hbm;
+  spec.in[0].block = {};
+  spec.in[0].index = {};
+  spec.scratch = {{.name = "buf", .shape = {2, 8, 128}},
+                  {.name = "sem", .dtype = DType::dma_semaphore, .shape = {2}, .space = Space::semaphore}};
+  const auto body = [](bool at_once) {
+    return [at_once](Core& core, std::span<const Ref> refs) {
+      const int64_t i = core.program_id(0);
+      const auto rows = [&](int64_t k) { return refs[0]({ds(k * 8, 8), all()}); };
+      const CopyHandle other = {rows(0), refs[2]({(i + 1) % 2}), refs[3]({(i + 1) % 2}), {}, false};
+      const CopyHandle copy = core.start_copy(rows(i), refs[2]({i % 2}), refs[3]({i % 2}));
+      core.wait(at_once ? copy : other);
+      core.store(refs[1], core.load(refs[2]({0})));
+      core.wait(at_once ? other : copy);
+    };
+  };
+  EXPECT_TRUE(find_serialized_copies(record_body(spec, body(false))).empty());
+  spec.grid = {1};  // the slots are constants: which is which is known
+  EXPECT_TRUE(find_serialized_copies(record_body(spec, body(false))).empty());
+  const std::vector<Finding> findings = find_serialized_copies(record_body(spec, body(true)));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].kind, Kind::dma_serialized);
 }
 
 std::string failure_of(const tilecheck::Body& body) {
