@@ -43,6 +43,15 @@ class SmallTiles {
     const int64_t r = rows(to);
     return r >= 2 && r <= kMostSmallRows;
   }
+  // (r,g,c) to (r g,c) with g of 1, 2 or 4: rows of different tiles must meet in one register (measured on v4, v5e and
+  // v5p for r = 16, 16 and 32 bits).
+  bool merges_rows(const Op& op) const {
+    const Shape& from = shape_of(op.in[0]);
+    const Shape& to = shape_of(op.out[0]);
+    if (from.rank() < 3 || to.rank() < 2 || from.back() != to.back()) return false;
+    const int64_t group = rows(from);
+    return group <= kMostSmallRows && rows(to) > kMostSmallRows && rows(to) > group && rows(to) % group == 0;
+  }
   bool splits_rows(const Op& op) const {
     const Shape& from = shape_of(op.in[0]);
     const Shape& to = shape_of(op.out[0]);
@@ -92,7 +101,7 @@ class SmallTiles {
         result_small = any_small(op);
         break;
       case OpKind::reshape:
-        if (gathers_rows(op) || (is_old && splits_rows(op))) return true;
+        if (gathers_rows(op) || merges_rows(op) || (is_old && splits_rows(op))) return true;
         result_small = any_small(op) && has_small_tile(shape_of(op.out[0]));
         break;
       case OpKind::broadcast:

@@ -41,6 +41,23 @@ int64_t matmul_partials(const MatmulDims& mm, int operand_bits, const Target& ta
   return k < 256 ? 0 : k / 256 + (is_deep ? 1 : 0);
 }
 
+// The share, in registers of 32 bits, of a matmul's turned operand that waits in memory until the matmul takes it: by
+// what libtpu 0.0.42.1 spills for m, k, n of 128 to 1024.
+double turned_share(const Target& target) { return target.generation() <= 4 ? 0.4 : 0.225; }
+
+// Registers of the file that are never free for values that wait.
+constexpr double kRegistersInUse = 12;
+
+// Two matmul results of at most so many registers meet without either waiting as a whole (measured: 128 do, 512 do
+// not).
+constexpr double kPiecemealRegisters = 128;
+
+// Registers that a loop's carried values take in memory: the old and the new ones, less what the register file holds
+// of them while they are few. Measured from 32 to 1024 registers carried.
+double carried_registers(double carried, double register_file) {
+  return carried > 0 ? std::max(0.0, 2 * carried - std::max(0.0, 1.06 * register_file - 0.43 * carried)) : 0;
+}
+
 // The most registers alive at once, block by block. A block is cut into phases at its barriers: an operation belongs to
 // the phase in which its last operand is there, sunk to where its result is first needed.
 class Pressure {
@@ -49,8 +66,27 @@ class Pressure {
       : body_(body), survival_(survival), target_(target), source_(body.values.size(), kNone) {}
 
   double run() { return block(body_.top, 0); }
+  // Registers' worth that goes to memory however many are free.
+  double kept() const { return kept_; }
+  // The most alive where nothing but unpacking holds values: little is left to the scheduler there.
+  double unpacked_peak() const { return unpacked_peak_; }
 
  private:
+  // Chips before v4 have no arithmetic on packed floats: what is computed of them is unpacked, as a whole.
+  bool is_unpacked(ValueId v) const {
+    const TileType& type = type_of(body_, v);
+    return target_.generation() < 4 && !type.shape.empty() && is_floating(type.dtype) && memory_bits(type.dtype) < 32;
+  }
+  // Results of these come late and together.
+  bool is_late(const Op& op) const {
+    if (is_barrier(op.kind)) return true;
+    const bool computes = op.kind == OpKind::elementwise || op.kind == OpKind::compare || op.kind == OpKind::select ||
+                          op.kind == OpKind::convert || op.kind == OpKind::transpose;
+    return computes && std::any_of(op.in.begin(), op.in.end(), [&](ValueId v) { return is_unpacked(v); });
+  }
+  int64_t unpacked_registers(ValueId v) const {
+    return vector_registers({DType::f32, type_of(body_, v).shape}, target_);
+  }
   int64_t registers(ValueId v) const { return vector_registers(type_of(body_, v), target_); }
 
   // The tile values an operation needs, those of its blocks included.
@@ -81,8 +117,7 @@ class Pressure {
       for (ValueId v : uses[i]) {
         const int at = definition(v);
         if (at >= 0)
-          p = std::max(p,
-                       phase[static_cast<size_t>(at)] + (is_barrier(block.ops[static_cast<size_t>(at)].kind) ? 1 : 0));
+          p = std::max(p, phase[static_cast<size_t>(at)] + (is_late(block.ops[static_cast<size_t>(at)]) ? 1 : 0));
       }
       if (op.kind == OpKind::load || op.kind == OpKind::store) {
         const RefId root = root_of(body_, op.ref);
@@ -123,7 +158,7 @@ class Pressure {
     // Sink what waits for no barrier to its first use.
     for (size_t i = n; i-- > 0;) {
       const Op& op = block.ops[i];
-      if (is_barrier(op.kind) || op.kind == OpKind::store || op.kind == OpKind::load || op.kind == OpKind::dma_start ||
+      if (is_late(op) || op.kind == OpKind::store || op.kind == OpKind::load || op.kind == OpKind::dma_start ||
           op.kind == OpKind::dma_wait || users[i].empty() || is_yielded[i])
         continue;
       int first = INT32_MAX;
@@ -135,16 +170,29 @@ class Pressure {
     std::vector<double> live(static_cast<size_t>(latest) + 2, 0);
     for (size_t i = 0; i < n; ++i) {
       const Op& op = block.ops[i];
-      if (is_view(op.kind) || is_remade(op.kind)) continue;
+      const bool is_unpacked_load = op.kind == OpKind::load && !op.out.empty() && is_unpacked(op.out[0]);
+      if (is_view(op.kind) || (is_remade(op.kind) && !is_unpacked_load)) continue;
       int last = is_yielded[i] ? latest + 1 : -1;
       for (int user : users_through_views(static_cast<int>(i), block, users))
         last = std::max(last, phase[static_cast<size_t>(user)]);
       for (ValueId v : op.out) {
-        const double size = static_cast<double>(registers(v));
+        const double size = static_cast<double>(is_unpacked(v) ? unpacked_registers(v) : registers(v));
         for (int p = phase[i] + (is_barrier(op.kind) ? 1 : 0); p < last; ++p) live[static_cast<size_t>(p)] += size;
       }
     }
     double peak = inherited + *std::max_element(live.begin(), live.end());
+    peak = std::max(peak, inherited + meeting_products(block, phase));
+    const bool only_unpacks =
+        std::none_of(block.ops.begin(), block.ops.end(), [](const Op& op) { return is_barrier(op.kind); }) &&
+        std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) { return is_late(op); });
+    if (only_unpacks) unpacked_peak_ = std::max(unpacked_peak_, peak);
+    // Where several things are waited for one after the other, some of the file serves what goes on meanwhile.
+    if (latest > 1 && target_.generation() >= 4 && peak > static_cast<double>(target_[FigureId::spill_free_registers]))
+      peak += kRegistersInUse;
+    std::vector<const Op*> maker(turned_matmuls(block) ? body_.values.size() : 0, nullptr);
+    if (!maker.empty())
+      for (const Op& op : block.ops)
+        for (ValueId v : op.out) maker[static_cast<size_t>(v)] = &op;
     // Positions are of this block; the blocks inside must not see them.
     for (const Op& op : block.ops)
       for (ValueId v : op.out) define(v, -1);
@@ -159,14 +207,75 @@ class Pressure {
         peak =
             std::max(peak, inherited + static_cast<double>(groups * matmul_partials(op.matmul, operand_bits, target_)));
       }
+      if (op.kind == OpKind::matmul)
+        for (size_t side = 0; side < 2; ++side)
+          if ((side == 0 && op.matmul.lhs_transposed) || is_turned(op.in[side], maker))
+            keep_turned(static_cast<double>(unpacked_registers(op.in[side])));
+      if (op.kind == OpKind::store && widens_store(op)) {
+        unpacked_peak_ = std::max(unpacked_peak_, inherited + static_cast<double>(unpacked_registers(op.in[0])));
+        peak = std::max(peak, unpacked_peak_);
+      }
       if (!is_control(op.kind)) continue;
       double carried = 0;
       if (op.kind == OpKind::loop || op.kind == OpKind::while_loop)
         for (ValueId v : op.out) carried += static_cast<double>(registers(v));
       if (carried > 0) peak = std::max(peak, inherited + 2 * carried);
+      kept_ = std::max(kept_, carried_registers(carried, static_cast<double>(target_[FigureId::spill_free_registers])));
       for (const Block& inner : op.blocks) peak = std::max(peak, this->block(inner, here + carried));
     }
     return peak;
+  }
+
+  // The largest matmul result that waits for another matmul of the same phase to be combined with it. Small ones are
+  // made piece by piece, side by side.
+  double meeting_products(const Block& block, const std::vector<int>& phase) {
+    std::vector<int> product(body_.values.size(), -1);  // by value: the matmul it is computed from, element by element
+    double most = 0;
+    for (size_t i = 0; i < block.ops.size(); ++i) {
+      const Op& op = block.ops[i];
+      if (op.out.empty()) continue;
+      int from = op.kind == OpKind::matmul ? static_cast<int>(i) : -1;
+      const bool passes_on =
+          op.kind == OpKind::elementwise || op.kind == OpKind::select || op.kind == OpKind::convert || is_view(op.kind);
+      for (ValueId v : op.in) {
+        const int other = passes_on ? product[static_cast<size_t>(v)] : -1;
+        if (other < 0) continue;
+        if (from >= 0 && from != other && phase[static_cast<size_t>(from)] == phase[static_cast<size_t>(other)])
+          most = std::max(most, static_cast<double>(registers(v)));
+        from = std::max(from, other);
+      }
+      product[static_cast<size_t>(op.out[0])] = from;
+    }
+    return most > kPiecemealRegisters ? most : 0;
+  }
+  // What fits the register file waits there.
+  void keep_turned(double turned) {
+    if (turned > static_cast<double>(target_[FigureId::spill_free_registers]) + kRegistersInUse)
+      kept_ = std::max(kept_, turned_share(target_) * turned);
+  }
+  static bool turned_matmuls(const Block& block) {
+    return std::any_of(block.ops.begin(), block.ops.end(), [](const Op& op) { return op.kind == OpKind::transpose; });
+  }
+  // Whether a value is a transposed one, but for operations element by element.
+  static bool is_turned(ValueId v, const std::vector<const Op*>& maker) {
+    constexpr int kMaxDepth = 4;
+    if (maker.empty()) return false;
+    for (int depth = 0; depth < kMaxDepth; ++depth) {
+      const Op* op = maker[static_cast<size_t>(v)];
+      if (op == nullptr || op->in.empty()) return false;
+      if (op->kind == OpKind::transpose) return true;
+      if (op->kind != OpKind::convert && op->kind != OpKind::elementwise && !is_view(op->kind)) return false;
+      v = op->in[0];
+    }
+    return false;
+  }
+  // v4 has no masks inside a register: the last lanes of whole tiles of 8-bit rows are stored unpacked.
+  bool widens_store(const Op& op) const {
+    const TileType& type = type_of(body_, op.in[0]);
+    const int rank = type.shape.rank();
+    if (target_.generation() != 4 || rank < 2 || memory_bits(type.dtype) != 8) return false;
+    const int64_t tile_rows = target_.sublanes() * packing(type.dtype);
+    return type.shape[rank - 2] % tile_rows == 0 && type.shape[rank - 1] % target_.lanes() != 0;
   }
 
   int definition(ValueId v) const {
@@ -203,6 +312,7 @@ class Pressure {
   const Target& target_;
   std::vector<ValueId> source_;  // loads of promoted buffers: the value stored
   std::vector<int> defined_at_;  // position in the block at hand, -1 elsewhere
+  double kept_ = 0, unpacked_peak_ = 0;
 };
 
 }  // namespace
@@ -220,15 +330,19 @@ int64_t vector_registers(const TileType& type, const Target& target) {
 
 SpillEstimate spill_estimate(const Body& body, const std::vector<Survival>& survival, const Target& target) {
   SpillEstimate estimate;
-  estimate.pressure_registers = Pressure(body, survival, target).run();
-  const double spilled =
-      std::max(0.0, estimate.pressure_registers - static_cast<double>(target[FigureId::spill_free_registers]));
+  Pressure pressure(body, survival, target);
+  estimate.pressure_registers = pressure.run();
+  const double spilled = std::max(
+      pressure.kept(), estimate.pressure_registers - static_cast<double>(target[FigureId::spill_free_registers]));
   const auto bytes = [&](double registers) {
     return static_cast<int64_t>(std::llround(std::max(0.0, registers))) * target.vector_register_bytes();
   };
+  const bool is_sure = pressure.unpacked_peak() > 0 && pressure.unpacked_peak() >= estimate.pressure_registers &&
+                       pressure.kept() < spilled;
+  const double range = is_sure ? 0.02 : 0.15;
   estimate.bytes = bytes(spilled);
-  estimate.min_bytes = bytes(spilled * 0.85);
-  estimate.max_bytes = bytes(spilled * 1.15);
+  estimate.min_bytes = bytes(spilled * (1 - range));
+  estimate.max_bytes = bytes(spilled * (1 + range));
   return estimate;
 }
 

@@ -9,8 +9,10 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include "measured.h"
+#include "sim/fit/internal_scratch.h"
 #include "sim/fit/simplify.h"
 #include "sim/fit/vmem_report.h"
 #include "sim/mosaic/fit_body.h"
@@ -20,10 +22,12 @@
 namespace tilecheck::conformance {
 namespace {
 
-// What --check holds: what is reached. The goals are 0.995 and 1; 919 of 924 verdicts at the default limit agree, and
-// 897 of 898 block parts (the other is a v4 kernel's internal scratch).
-constexpr double kVerdictFloor = 0.994;
-constexpr double kBlockFloor = 0.998;
+// What --check holds.
+constexpr double kVerdictFloor = 0.995, kExplicitFloor = 0.97;
+constexpr double kBlockFloor = 1;
+constexpr double kUnspilledFloor = 0.99;
+constexpr double kWithin3Floor = 0.925;  // reached; the goal is 0.95
+constexpr double kWithin5Floor = 0.94;   // 0.91 is promised
 
 struct Kernel {
   KernelSpec spec;
@@ -96,10 +100,15 @@ int64_t number(const CsvRow& row, const char* column) {
   return text.empty() ? 0 : std::stoll(text);
 }
 
-// The block part as the compiler printed it: the largest size of its trace that is not above windows, scratch,
-// allocations and internal scratch.
-int64_t block_truth(const CsvRow& row) {
-  return number(row, "window_bytes") + number(row, "live_scratch_bytes") + number(row, "alloca_bytes");
+// The block part as the compiler printed it: windows, scratch and allocations, and internal scratch where a size of its
+// trace has it before spills are added (it is in no column of its own).
+int64_t block_truth(const CsvRow& row, int64_t need, int64_t estimated_scratch) {
+  const int64_t block = number(row, "window_bytes") + number(row, "live_scratch_bytes") + number(row, "alloca_bytes");
+  if (need - block == estimated_scratch) return need;
+  std::istringstream trace(row.at("need_trace"));
+  for (int64_t size = 0; trace >> size;)
+    if (size == block + fit::kInternalScratchBytes && size != need) return size;
+  return block;
 }
 
 int run(bool check, const char* rows_path) {
@@ -152,8 +161,7 @@ int run(bool check, const char* rows_path) {
       all.add(fits, report, need);
     }
     if (!is_exact) continue;
-    int64_t block = block_truth(row);
-    if (need - block == report.internal_scratch_bytes) block = need;  // internal scratch is in no column
+    const int64_t block = block_truth(row, need, report.internal_scratch_bytes);
     by_family[row.at("family")].add(block, need, report);
     by_generation[row.at("gen")].add(block, need, report);
     by_split[is_held_out(row.at("id")) ? "held out" : "fitted"].add(block, need, report);
@@ -191,8 +199,9 @@ int run(bool check, const char* rows_path) {
               fit_seconds / std::max(runs, 1) * 1e3, worst_seconds * 1e3);
   if (!check) return 0;
   const bool ok = failed == 0 && total.block_exact >= kBlockFloor * total.rows &&
-                  total.unspilled_exact >= 0.99 * total.unspilled && total.within_5 >= 0.91 * total.rows &&
-                  all.good >= kVerdictFloor * all.rows && all_explicit.good >= 0.97 * all_explicit.rows;
+                  total.unspilled_exact >= kUnspilledFloor * total.unspilled &&
+                  total.within_3 >= kWithin3Floor * total.rows && total.within_5 >= kWithin5Floor * total.rows &&
+                  all.good >= kVerdictFloor * all.rows && all_explicit.good >= kExplicitFloor * all_explicit.rows;
   std::printf("%s\n", ok ? "holds what was reached" : "BELOW what was reached");
   return ok ? 0 : 1;
 }
