@@ -118,7 +118,7 @@ void run_lanes(Core& core, const Ring& ring, std::span<const Lane> lanes, const 
   for (const Lane& lane : lanes) steps = std::max(steps, lane.messages + lane.window);
   core.loop(0, steps, [&](int64_t t) {
     for (const Lane& lane : lanes)
-      if (t < lane.messages + lane.window) protocol.step(core, lane, t);
+      if (lane.messages > 0 && t < lane.messages + lane.window) protocol.step(core, lane, t);
   });
 }
 
