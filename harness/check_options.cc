@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "harness/command_line.h"
+#include "harness/filter.h"
 #include "harness/format.h"
 #include "sim/io/file.h"
 #include "sim/types/error.h"
@@ -77,6 +78,13 @@ void check_expected(const CommandLine& line, const Subject& s) {
 }
 
 }  // namespace
+
+void check_outputs(const CommandLine& line) {
+  for (const std::string* file : {&line.json_file, &line.csv_file, &line.markdown_file, &line.write_baseline_file})
+    if (!file->empty() && *file != "-") check_writable(*file);
+  if (!line.out_directory.empty()) check_writable_folder(line.out_directory);
+  if (!line.baseline_file.empty()) Baseline::read(line.baseline_file);
+}
 
 void check_options(const CommandLine& line, const Subject& subject) {
   check_operands(line, subject);

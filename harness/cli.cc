@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <thread>
 
 #include "harness/command_line.h"
@@ -13,6 +14,7 @@
 #include "harness/format.h"
 #include "harness/host_cpu.h"
 #include "harness/options.h"
+#include "sim/io/file.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
@@ -83,6 +85,8 @@ class Declaration {
   }
   void declare_target_options(CLI::App* c, const char* standard) {
     value(c, "--vmem-limit", raw_.vmem_limit, "BYTES", "Scoped VMEM limit, instead of the kernel's or the target's");
+    flag(c, "--share-hbm", raw_.share_hbm,
+         "Time estimate: copies in flight share HBM's bandwidth (libtpu gives each all)");
     values(c, "--target", raw_.targets, "NAME,..", standard);
   }
   void declare_subject_options(CLI::App* c) {
@@ -90,8 +94,6 @@ class Declaration {
     declare_set(c);
     declare_payload_options(c);
     values(c, "--alias", raw_.aliases, "OUT=IN", "Result OUT and operand IN of a bare payload share one buffer");
-    flag(c, "--share-hbm", raw_.share_hbm,
-         "Time estimate: copies in flight share HBM's bandwidth (libtpu gives each all)");
     declare_target_options(
         c, "Chip generation, JAX device kind, `all`, or a target file FILE.json (what a capture says, else v5e)");
   }
@@ -364,6 +366,41 @@ void refuse_empty_values(const CLI::App& command) {
       if (given.empty()) throw InputError(o->get_name(), "'' given, expected " + o->get_type_name());
 }
 
+// Readers of JSON, JUnit, SARIF and annotations learn from there too why there is no report. A second error (the file
+// itself cannot be written) would hide the first.
+void write_failure(const std::string& command, const RawOptions& raw, const std::string& error,
+                   const std::string& not_modelled) {
+  if (command != "run" && command != "check" && command != "fit") return;
+  Outcome o;
+  o.subject = join(raw.subjects, " ");
+  o.error = error;
+  if (!not_modelled.empty()) o.report.incomplete = {not_modelled};
+  const std::span<const Outcome> outcomes(&o, 1);
+  try {
+    const OutputFormat format =
+        raw.json == "-" ? OutputFormat::json : parse_output_format(raw.format).value_or(OutputFormat::text);
+    if (!raw.json.empty() && raw.json != "-") write_file(raw.json, json_report(outcomes, {}));
+    if (format != OutputFormat::text && format != OutputFormat::short_) print(write_report(format, outcomes, {}, 0));
+  } catch (const InputError&) {
+    return;
+  }
+}
+
+// Of a command line that does not parse: where its report should have gone.
+RawOptions output_options(int argc, const char* const* argv) {
+  RawOptions raw;
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    for (const auto& [option, into] :
+         {std::pair{std::string_view("--json"), &raw.json}, {std::string_view("--output-format"), &raw.format}}) {
+      if (word == option && i + 1 < argc) *into = argv[i + 1];
+      if (word.starts_with(option) && word.substr(option.size()).starts_with('='))
+        *into = word.substr(option.size() + 1);
+    }
+  }
+  return raw;
+}
+
 int bad_input(const std::string& message) {
   const Paint paint(isatty(STDERR_FILENO) != 0 && !std::getenv("NO_COLOR"));
   std::fprintf(stderr, "%s\n", (paint.red("error") + ": " + printable(message)).c_str());
@@ -378,6 +415,7 @@ int dispatch(const std::string& command, CLI::App& app, const RawOptions& raw, s
   if (command == "exec") return exec_command(words);
   refuse_unused(command, raw);
   CommandLine line = finish(raw);
+  check_outputs(line);
   line.words = std::move(words);
   if (command == "list") return list_command(line);
   if (command == "run") return run_command(std::move(line));
@@ -406,19 +444,26 @@ int cli(int argc, const char* const* argv) {
     const bool is_unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
     const std::string what =
         is_unknown ? "no command '" + std::string(argv[1]).substr(0, 60) + "'" : std::string(e.what());
-    return bad_input(what + hint_for(app, argc, argv) + "; --help shows the usage");
+    const std::string message = what + hint_for(app, argc, argv) + "; --help shows the usage";
+    write_failure(argc > 1 ? argv[1] : "", output_options(argc, argv), message, "");
+    return bad_input(message);
   }
   const CLI::App* chosen = app.get_subcommands().front();
+  const auto refuse = [&](const std::string& message) {
+    write_failure(chosen->get_name(), raw, message, "");
+    return bad_input(message);
+  };
   try {
     if (chosen->get_name() != "exec") refuse_empty_values(*chosen);  // a program's arguments may be empty
     return dispatch(chosen->get_name(), app, raw, {argv + 1, argv + argc});
   } catch (const InputError& e) {
-    return bad_input(e.what());
+    return refuse(e.what());
   } catch (const Incomplete& e) {
+    write_failure(chosen->get_name(), raw, "", e.what());
     std::fprintf(stderr, "incomplete: %s\n", printable(e.what()).c_str());
     return exit_code(Verdict::incomplete);
   } catch (const std::bad_alloc&) {
-    return bad_input("not enough memory");
+    return refuse("not enough memory");
   }
 }
 

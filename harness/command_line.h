@@ -78,6 +78,9 @@ void check_options(const CommandLine& line, const Subject& subject);
 // Opens what the user named: a kernel, a module, a payload, a capture directory. Several for a module with several
 // calls or a directory of captures.
 std::vector<Subject> open_subjects(const std::string& what, const CommandLine& line);
+// Refuses files that could not be written, and a baseline that cannot be read, before anything is run. Leaves nothing
+// behind.
+void check_outputs(const CommandLine& line);
 // Writes `json` where --json says, and `text` to stdout unless that is where `json` went.
 void print_and_write(const CommandLine& line, const std::string& text, const std::function<std::string()>& json);
 // Writes to stdout; an InputError when that fails (a full disk, a closed pipe).

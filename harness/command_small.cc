@@ -39,7 +39,12 @@ std::string kernel_text(const Kernel& k, bool in_full) {
   out += params.text();
   if (!in_full) return out;
   Table twins("    ");
-  for (const BrokenTwin& t : k.broken) twins.row({k.name + "/" + t.name, t.what, std::string(name(t.kind))});
+  for (const BrokenTwin& t : k.broken) {
+    const Severity severity = info(t.kind).severity;
+    twins.row(
+        {k.name + "/" + t.name, t.what,
+         std::string(name(t.kind)) + (severity == Severity::error ? "" : " (" + std::string(name(severity)) + ")")});
+  }
   if (!twins.empty()) out += "  broken twins\n" + twins.text();
   return out;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "harness/command_line.h"
@@ -30,8 +31,8 @@ std::vector<const SweepRow*> ranked(const Sweep& sweep) {
     return !r.refused.empty() ? 3 : r.fit == fit::FitVerdict::cannot_fit ? 2 : r.has_errors ? 1 : 0;
   };
   std::ranges::stable_sort(rows, [&](const SweepRow* a, const SweepRow* b) {
-    return std::tuple(rank(*a), a->time_us, a->hbm_bytes, a->need_bytes) <
-           std::tuple(rank(*b), b->time_us, b->hbm_bytes, b->need_bytes);
+    return std::tuple(rank(*a), a->time_us, a->hbm_bytes < 0, a->hbm_bytes, a->need_bytes) <
+           std::tuple(rank(*b), b->time_us, b->hbm_bytes < 0, b->hbm_bytes, b->need_bytes);
   });
   return rows;
 }
@@ -67,7 +68,7 @@ std::string table_text(const Sweep& sweep, const CommandLine& line, bool has_tar
     cells.push_back((r->is_exact ? ">" : ">~") + human_bytes(r->need_bytes));
     cells.push_back(
         ">" + percent(static_cast<double>(r->need_bytes) / static_cast<double>(std::max<int64_t>(r->limit_bytes, 1))));
-    cells.push_back(">" + human_bytes(r->hbm_bytes));
+    cells.push_back(">" + (r->hbm_bytes < 0 ? "-" : human_bytes(r->hbm_bytes)));
     cells.push_back(r->time_us > 0 ? ">~" + human_time_us(r->time_us) : ">-");
     cells.push_back(r->bound);
     std::string verdict = verdict_of(*r);
@@ -95,8 +96,9 @@ std::vector<std::string> cells(const SweepRow& r) {
   char time[32] = "";
   if (r.time_us > 0) std::snprintf(time, sizeof time, "%.3f", r.time_us);
   const auto figure = [&](int64_t v) { return is_refused ? std::string() : std::to_string(v); };
-  for (std::string c : {r.target, verdict_of(r), figure(r.need_bytes), figure(r.limit_bytes), figure(r.hbm_bytes),
-                        std::string(time), r.bound, std::string(r.pareto ? "1" : "0"), r.ran, r.refused})
+  for (std::string c : {r.target, verdict_of(r), figure(r.need_bytes), figure(r.limit_bytes),
+                        r.hbm_bytes < 0 ? std::string() : figure(r.hbm_bytes), std::string(time), r.bound,
+                        std::string(r.pareto ? "1" : "0"), r.ran, r.refused})
     out.push_back(std::move(c));
   return out;
 }
@@ -148,7 +150,7 @@ std::string json(const Sweep& sweep, const std::string& kernel) {
     } else {
       row["need_bytes"] = r.need_bytes;
       row["limit_bytes"] = r.limit_bytes;
-      row["hbm_bytes"] = r.hbm_bytes;
+      row["hbm_bytes"] = r.hbm_bytes < 0 ? Json(nullptr) : Json(r.hbm_bytes);
       row["time_us"] = r.time_us > 0 ? Json(r.time_us) : Json(nullptr);
       row["bound"] = r.bound;
       row["pareto"] = r.pareto;
@@ -165,6 +167,11 @@ std::string json(const Sweep& sweep, const std::string& kernel) {
 int sweep_command(const CommandLine& line) {
   const auto start = std::chrono::steady_clock::now();
   if (line.subjects.size() != 1) throw InputError("sweep", "takes one kernel");
+  std::error_code error;
+  if (!is_kernel_name(line.subjects[0]) && std::filesystem::exists(line.subjects[0], error))
+    throw InputError(line.subjects[0],
+                     "sweep takes a registered kernel (`tilecheck list` shows them); the tiles of a payload are made "
+                     "already, `tilecheck fit` judges them");
   const KernelChoice choice = kernel_named(line.subjects[0]);
   const std::vector<Target> targets = chosen_targets(line);
   Progress progress("sweep");
@@ -183,6 +190,8 @@ int sweep_command(const CommandLine& line) {
   if (refused > 0) out += ", " + std::to_string(refused) + " refused";
   out += seconds + table_text(sweep, line, targets.size() > 1);
   out += "* Pareto (VMEM, HBM, time).";
+  if (count([](const SweepRow& r) { return r.hbm_bytes < 0; }) > 0)
+    out += "  HBM -: not known (too many steps to count, or read at run time), not ranked.";
   if (!line.run_rows) out += "  --run checks results;";
   out += "  --csv FILE, --json FILE, --markdown FILE keep all rows\n";
   print_and_write(line, out, [&] { return json(sweep, choice.name()); });

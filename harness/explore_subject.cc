@@ -1,11 +1,14 @@
 #include "harness/explore_subject.h"
 
+#include <chrono>
+
 #include "harness/format.h"
 #include "sim/sync/explore.h"
 
 namespace tilecheck {
 
 RunResult explore_subject(const Subject& subject, const RunOptions& options, const ExploreRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
   RunOptions one = options;
   one.launch.sync.record_decisions = true;
   one.analyse_fit = false;
@@ -27,6 +30,7 @@ RunResult explore_subject(const Subject& subject, const RunOptions& options, con
       ExplorationOutcome{e.runs, e.complete, e.schedule_independent, e.failed ? to_string(e.failing) : ""};
   if (request.exhaustive && !e.complete && !e.failed)
     result.outcome.report.incomplete.push_back("exploration of all schedules: ended after " + plural(e.runs, "run"));
+  result.outcome.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

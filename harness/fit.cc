@@ -7,14 +7,14 @@
 #include "harness/run.h"
 #include "sim/fit/compile_rules.h"
 #include "sim/fit/simplify.h"
-#include "sim/spec/traffic.h"
+#include "sim/spec/planned_traffic.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
 namespace {
 
-// Beyond it the walk alone would take seconds.
-constexpr int64_t kMaxTrafficSteps = 1 << 20;
+// Of index maps: some tenths of a second.
+constexpr int64_t kMaxEvaluations = 1 << 22;
 
 bool is_concrete(const Dims& grid) {
   return std::ranges::none_of(grid, [](int64_t extent) { return extent < 0; });
@@ -25,6 +25,15 @@ bool reads_prefetch(const KernelSpec& spec) {
     return w.pipelined() && w.index && w.index.dependence(spec.grid.rank()).prefetch;
   };
   return std::ranges::any_of(spec.in, reads) || std::ranges::any_of(spec.out, reads);
+}
+
+// Why planned_traffic has nothing to say; empty where there is nothing to count.
+std::string why_unknown(const Subject& subject) {
+  const KernelSpec& spec = subject.spec;
+  if (spec.in.empty() && spec.out.empty()) return "";
+  if (!is_concrete(spec.grid)) return "the grid is known only at run time";
+  if (subject.is_payload && reads_prefetch(spec)) return "index maps read scalar prefetch";
+  return "the grid has too many steps to count";
 }
 
 }  // namespace
@@ -69,14 +78,15 @@ void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitReques
 
 std::vector<WindowCounters> planned_traffic(const Subject& subject) {
   const KernelSpec& spec = subject.spec;
-  if (!is_concrete(spec.grid) || spec.step_count() > kMaxTrafficSteps) return {};
-  if (!reads_prefetch(spec)) return count_traffic(spec, GridPart::whole(spec.grid), nullptr);
+  if (!is_concrete(spec.grid)) return {};
+  if (!reads_prefetch(spec))
+    return planned_traffic(spec, nullptr, kMaxEvaluations).value_or(std::vector<WindowCounters>());
   if (subject.is_payload) return {};
   std::vector<std::string> warnings;
   const std::vector<Arrays> operands = make_operands(subject, {}, warnings);
   const std::span<const HostArray> arrays = operands[0];
   const ArrayReader reader(arrays.first(spec.prefetch.size()));
-  return count_traffic(spec, GridPart::whole(spec.grid), &reader);
+  return planned_traffic(spec, &reader, kMaxEvaluations).value_or(std::vector<WindowCounters>());
 }
 
 Outcome fit_subject(const Subject& subject, const FitRequest& request, const std::vector<WindowCounters>* traffic) {
@@ -99,6 +109,7 @@ Outcome fit_subject(const Subject& subject, const FitRequest& request, const std
     own.is_payload = subject.is_payload;
     analyse_fit(subject.spec, facts, own, o);
     o.report.counters.windows = traffic ? *traffic : planned_traffic(subject);
+    if (o.report.counters.windows.empty()) o.traffic_unknown = why_unknown(subject);
   } catch (const Incomplete& e) {
     o.report.incomplete.emplace_back(e.what());
   }

@@ -23,8 +23,8 @@ struct FitRequest {
 void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome,
                  const PrefetchReader* prefetch = nullptr);
 
-// HBM bytes of a subject's windows from its plan, the same on every target; nothing where the plan depends on values
-// that only a run has.
+// HBM bytes of a subject's windows from its plan, the same on every target; nothing where that takes too long to count,
+// or the plan depends on values that only a run has.
 std::vector<WindowCounters> planned_traffic(const Subject& subject);
 
 // `tilecheck fit`: nothing is run. traffic: planned_traffic(subject), which several targets share; null: counted here.

@@ -89,23 +89,48 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
   return text;
 }
 
-std::string printable(std::string_view text) {
+namespace {
+
+// One code point of UTF-8 (RFC 3629) at the front of `text`, its bytes in `length`; -1 for a byte that begins none.
+int32_t code_point(std::string_view text, size_t& length) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  length = 1;
+  if (byte(0) < 0x80) return byte(0);
+  const size_t n = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || n > text.size()) return -1;
+  int32_t value = byte(0) & (0xff >> (n + 1));
+  for (size_t i = 1; i < n; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return -1;
+    value = value << 6 | (byte(i) & 0x3f);
+  }
+  static constexpr int32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (value < kLeast[n] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return -1;
+  length = n;
+  return value;
+}
+
+std::string cleaned(std::string_view text, bool keep_lines) {
   std::string clean;
   clean.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const auto u = static_cast<unsigned char>(c);
-    const bool c1 = u == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (c1) {
-      clean += '?';
-      ++i;
-    } else if (c == '\t')
+  for (size_t length = 1; !text.empty(); text.remove_prefix(length)) {
+    const int32_t c = code_point(text, length);
+    const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+    if (c == '\t')
       clean += "  ";
+    else if (c == '\n' && keep_lines)
+      clean += '\n';
+    else if (is_control || c == 0xfffe || c == 0xffff)
+      clean += '?';
     else
-      clean += u < 0x20 || u == 0x7f ? '?' : c;
+      clean += text.substr(0, length);
   }
   return clean;
 }
+
+}  // namespace
+
+std::string printable(std::string_view text) { return cleaned(text, false); }
+std::string printable_lines(std::string_view text) { return cleaned(text, true); }
 
 std::string shell_quoted(std::string_view word) {
   static constexpr std::string_view kPlain =

@@ -22,8 +22,12 @@ std::string step_text(const Dims& step);                   // "(0,3)"
 std::string index_text(const Dims& index);                 // "[0,5,1311,77]"
 std::string array_text(DType dtype, const Shape& shape);   // "bf16[1,8,2048,128]"
 std::string join(std::span<const std::string> parts, std::string_view separator);
-// Control characters (which could steer a terminal) shown as '?'; tabs as spaces.
+// Control characters (which could steer a terminal) and bytes that are not UTF-8 (which no reader of XML takes) shown
+// as
+// '?'; tabs as spaces.
 std::string printable(std::string_view text);
+// The same of each line.
+std::string printable_lines(std::string_view text);
 // As a POSIX shell takes it as one word.
 std::string shell_quoted(std::string_view word);
 

@@ -1,4 +1,5 @@
 // GitHub workflow commands: each finding becomes an annotation on its line.
+#include "harness/format.h"
 #include "harness/source.h"
 #include "harness/writers.h"
 
@@ -31,10 +32,10 @@ std::string command(Severity severity, const Loc& at, const std::string& title, 
   std::string out = severity == Severity::note ? "::notice" : severity == Severity::warning ? "::warning" : "::error";
   out += " title=" + escaped(title, true);
   if (at.known()) {
-    out += ",file=" + escaped(shown_file(at.file), true) + ",line=" + std::to_string(at.line);
+    out += ",file=" + escaped(printable(shown_file(at.file)), true) + ",line=" + std::to_string(at.line);
     if (at.column > 0) out += ",col=" + std::to_string(at.column);
   }
-  return out + "::" + escaped(message, false) + "\n";
+  return out + "::" + escaped(printable_lines(message), false) + "\n";
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ Json result(const ResultOutcome& r) {
   return out;
 }
 
-Json counters(const Counters& c) {
+Json traffic(const Counters& c) {
   Json windows = Json::array();
   for (const WindowCounters& w : c.windows)
     windows.push_back({{"name", w.name},
@@ -162,6 +162,10 @@ Json counters(const Counters& c) {
                        {"write_backs", w.write_backs},
                        {"moved_bytes", w.moved_bytes},
                        {"minimum_bytes", w.minimum_bytes}});
+  return windows;
+}
+
+Json counters(const Counters& c) {
   return {{"grid_steps", c.grid_steps},
           {"operations", c.operations},
           {"flops", c.flops},
@@ -176,7 +180,7 @@ Json counters(const Counters& c) {
           {"semaphore_signals", c.semaphore_signals},
           {"unused_loads_removed", c.unused_loads_removed},
           {"unused_load_bytes", c.unused_load_bytes},
-          {"windows", windows}};
+          {"windows", traffic(c)}};
 }
 
 Json steps(const Outcome& o) {
@@ -219,6 +223,8 @@ Json outcome(const Outcome& o, Severity threshold) {
   out["incomplete"] = r.incomplete;
   out["warnings"] = o.warnings;
   out["suppressed"] = o.suppressed;
+  if (!o.ran && !o.report.counters.windows.empty()) out["traffic"] = traffic(o.report.counters);
+  if (!o.traffic_unknown.empty()) out["traffic_unknown"] = o.traffic_unknown;
   if (o.fit) out["fit"] = fit_object(*o.fit, o.time);
   if (o.time) out["time"] = time(*o.time);
   if (!o.results.empty()) {

@@ -19,7 +19,7 @@ void child(pugi::xml_node test, const char* element, const std::string& type, co
   pugi::xml_node node = test.append_child(element);
   set(node, "type", type);
   set(node, "message", message);
-  if (!text.empty()) node.append_child(pugi::node_pcdata).set_value(text.c_str());
+  if (!text.empty()) node.append_child(pugi::node_pcdata).set_value(printable_lines(text).c_str());
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ std::string junit_report(std::span<const Outcome> outcomes, const WriterOptions&
   const Paint plain(false);
   for (const Outcome& o : outcomes) {
     pugi::xml_node test = suite.append_child("testcase");
-    set(test, "classname", "tilecheck." + o.report.target);
+    set(test, "classname", o.report.target.empty() ? "tilecheck" : "tilecheck." + o.report.target);
     set(test, "name", o.subject);
     set(test, "time", std::to_string(o.report.seconds));
     if (!o.error.empty()) child(test, "error", "bad-input", o.error, "");
@@ -56,7 +56,8 @@ std::string junit_report(std::span<const Outcome> outcomes, const WriterOptions&
       else
         rest += text;
     }
-    if (!rest.empty()) test.append_child("system-out").append_child(pugi::node_pcdata).set_value(rest.c_str());
+    if (!rest.empty())
+      test.append_child("system-out").append_child(pugi::node_pcdata).set_value(printable_lines(rest).c_str());
   }
   std::ostringstream out;
   document.save(out, " ", pugi::format_default, pugi::encoding_utf8);

@@ -112,6 +112,9 @@ ParamValues::ParamValues(std::span<const Param> params, const std::map<std::stri
         break;
       case ParamType::number:
         if (!parse_number(text, v.number) || !std::isfinite(v.number)) refuse(p, text, "a finite number");
+        // Kernels compute in f32: there these would be infinity and 0.
+        if (std::isinf(static_cast<float>(v.number)) || (v.number != 0 && static_cast<float>(v.number) == 0))
+          refuse(p, text, "a number that f32 can hold");
         break;
       case ParamType::boolean:
         if (text == "1" || text == "true" || text == "yes" || text == "on")
@@ -184,9 +187,11 @@ const BrokenTwin* find_twin(const Kernel& kernel, std::string_view name) {
   return nullptr;
 }
 
-[[noreturn]] void unknown(const std::string& what, std::string_view given, std::span<const std::string> names) {
+// whole: as it was typed; given: the part of it that is unknown.
+[[noreturn]] void unknown(const std::string& what, std::string_view whole, std::string_view given,
+                          std::span<const std::string> names) {
   const std::string nearest = nearest_name(given.substr(0, 100), names);
-  throw InputError(std::string(given.substr(0, 100)),
+  throw InputError(std::string(whole.substr(0, 100)),
                    "no such " + what + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
 }
 
@@ -204,13 +209,13 @@ KernelChoice kernel_named(std::string_view name) {
   std::vector<std::string> names;
   if (!kernel) {
     for (const Kernel& k : registry()) names.push_back(k.name);
-    unknown("kernel or file (`tilecheck list` shows the kernels)", name.substr(0, slash), names);
+    unknown("kernel or file (`tilecheck list` shows the kernels)", name, name.substr(0, slash), names);
   }
   if (slash == std::string_view::npos) return {kernel};
   const BrokenTwin* twin = find_twin(*kernel, name.substr(slash + 1));
   if (!twin) {
     for (const BrokenTwin& t : kernel->broken) names.push_back(t.name);
-    unknown("broken twin of " + kernel->name, name.substr(slash + 1), names);
+    unknown("broken twin of " + kernel->name, name, name.substr(slash + 1), names);
   }
   return {kernel, twin};
 }

@@ -50,13 +50,10 @@ void refuse_payload_options(const CommandLine& line) {
     const char* option;
     bool is_given;
     const char* what_for;
-  } options[] = {{"--call", line.call.has_value(), "modules"},
-                 {"--kernel", !line.kernel.empty(), "modules"},
-                 {"--result", !line.results.empty(), "bare payloads"},
-                 {"--operand", !line.operands.empty(), "bare payloads"},
-                 {"--alias", !line.aliases.empty(), "bare payloads"},
-                 {"--force", line.force, "payloads"},
-                 {"--share-hbm", line.run.share_hbm, "the time estimate of payloads"}};
+  } options[] = {
+      {"--call", line.call.has_value(), "modules"},         {"--kernel", !line.kernel.empty(), "modules"},
+      {"--result", !line.results.empty(), "bare payloads"}, {"--operand", !line.operands.empty(), "bare payloads"},
+      {"--alias", !line.aliases.empty(), "bare payloads"},  {"--force", line.force, "payloads"}};
   for (const auto& o : options)
     if (o.is_given) throw InputError(o.option, std::string("is for ") + o.what_for + "; this is a C++ kernel");
 }

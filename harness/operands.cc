@@ -1,6 +1,7 @@
 // Operands of a run: files where given, else filled.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "harness/format.h"
 #include "harness/run.h"
@@ -36,12 +37,29 @@ void refuse_unknown_keys(const Subject& s, const RunOptions& options) {
   for (const auto& [key, dtype] : options.dtypes) check("--dtype", key);
 }
 
-HostArray read_operand(const Operand& o, const std::string& file, std::optional<DType> as) {
+// A file of another type than the operand's is converted; what that changes is said.
+HostArray converted(const HostArray& array, DType to, const std::string& file, std::vector<std::string>& warnings) {
+  if (array.dtype() == to) return array;
+  HostArray out = array.convert(to);
+  int64_t changed = 0;
+  for (int64_t i = 0; i < out.size(); ++i) {
+    const double before = array.at(i), after = out.at(i);
+    changed += before != after && !(std::isnan(before) && std::isnan(after));
+  }
+  if (changed > 0)
+    warnings.push_back(file + ": " + std::to_string(changed) + " of " + plural(out.size(), "element") +
+                       " changed, from " + std::string(name(array.dtype())) + " to the operand's " +
+                       std::string(name(to)));
+  return out;
+}
+
+HostArray read_operand(const Operand& o, const std::string& file, std::optional<DType> as,
+                       std::vector<std::string>& warnings) {
   HostArray array = read_array(file, as ? *as : o.dtype);
   if (!(array.shape() == o.shape))
     throw InputError(file,
                      "shape " + to_tuple(array.shape()) + ", expected " + to_tuple(o.shape) + " for operand " + o.name);
-  return array.dtype() == o.dtype ? array : array.convert(o.dtype);
+  return converted(array, o.dtype, file, warnings);
 }
 
 HostArray checked(const Operand& o, HostArray array) {
@@ -101,9 +119,9 @@ std::vector<Arrays> make_operands(const Subject& s, const RunOptions& options, s
       HostArray& array = all[static_cast<size_t>(d)].emplace_back();
       if (given != keys.end()) {
         array = read_operand(o, options.in.at(*given),
-                             typed == keys.end() ? std::nullopt : std::optional(options.dtypes.at(*typed)));
+                             typed == keys.end() ? std::nullopt : std::optional(options.dtypes.at(*typed)), warnings);
       } else if (captured != s.operand_files.end() && !options.fill) {
-        array = read_operand(o, captured->second, std::nullopt);
+        array = read_operand(o, captured->second, std::nullopt, warnings);
       } else if (s.is_payload && !options.fill) {
         throw InputError("operand " + std::to_string(i), array_text(o.dtype, o.shape) + " (" + o.name +
                                                              ") is not given: --in " + std::to_string(i) +

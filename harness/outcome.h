@@ -45,6 +45,7 @@ struct Outcome {
   std::vector<ResultOutcome> results;
   std::optional<fit::VmemReport> fit;
   std::optional<fit::TimeEstimate> time;  // none: not modelled
+  std::string traffic_unknown;            // why `fit` has no HBM traffic; empty: it has
   std::vector<StepRecord> steps;
   std::optional<ExplorationOutcome> exploration;
   std::vector<std::string> window_names;  // inputs, then outputs: what StepRecord counts

@@ -226,6 +226,7 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
     o.warnings.push_back(subject.name + " is not exact on integers: judged by its own rule instead of bit by bit");
   log_line(LogLevel::info, "run " + subject.name + ", schedule " + to_string(options.launch.sync.schedule) + ", seed " +
                                std::to_string(options.seed));
+  refuse_too_large(subject, options, machine_memory_bytes());
   {
     const LogPart part(subject.name, "operands");
     result.operands = make_operands(subject, options, o.warnings);

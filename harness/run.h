@@ -51,6 +51,11 @@ RunResult run(std::string_view kernel, const std::map<std::string, std::string>&
 RunResult run(const KernelSpec& spec, const Body& body, const Arrays& operands, RunOptions options = {});
 RunResult run(const KernelSpec& spec, const Body& body, const std::vector<Arrays>& operands, RunOptions options = {});
 
+// InputError, naming the largest array, when operands, results and what they are compared with take more than
+// memory_bytes. Nothing is allocated.
+void refuse_too_large(const Subject& subject, const RunOptions& options, int64_t memory_bytes);
+int64_t machine_memory_bytes();
+
 // The operands of every device: files where given, else filled.
 std::vector<Arrays> make_operands(const Subject& subject, const RunOptions& options,
                                   std::vector<std::string>& warnings);

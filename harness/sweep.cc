@@ -11,7 +11,7 @@ namespace tilecheck {
 namespace {
 
 bool is_candidate(const SweepRow& r) {
-  return r.refused.empty() && r.fit != fit::FitVerdict::cannot_fit && !r.has_errors;
+  return r.refused.empty() && r.fit != fit::FitVerdict::cannot_fit && !r.has_errors && r.hbm_bytes >= 0;
 }
 
 bool dominates(const SweepRow& a, const SweepRow& b) {
@@ -56,6 +56,7 @@ void fill_row(SweepRow& row, const Subject& subject, const std::vector<WindowCou
     row.bound = name(o.time->bound);
   }
   for (const WindowCounters& w : o.report.counters.windows) row.hbm_bytes += w.moved_bytes;
+  if (!o.traffic_unknown.empty()) row.hbm_bytes = -1;
   row.has_errors = row.fit != fit::FitVerdict::cannot_fit && o.report.count(Severity::error) > 0;
   if (!line.run_rows || row.fit == fit::FitVerdict::cannot_fit || row.has_errors) return;
   check_options(line, subject);

@@ -18,9 +18,9 @@ struct SweepRow {
   std::string refused;  // why these values do not go together; nothing else is set then
   fit::FitVerdict fit = fit::FitVerdict::fits;
   int64_t need_bytes = 0, limit_bytes = 0;
-  bool is_exact = true;  // the need has no range
-  int64_t hbm_bytes = 0;
-  double time_us = 0;  // 0: not modelled
+  bool is_exact = true;   // the need has no range
+  int64_t hbm_bytes = 0;  // -1: not known; such a row is not in the Pareto list
+  double time_us = 0;     // 0: not modelled
   std::string bound;
   bool has_errors = false;  // compile rules refuse it
   bool pareto = false;      // no other row that fits is at least as good in all of VMEM, HBM and time

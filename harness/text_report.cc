@@ -22,7 +22,10 @@ std::string headline(const Outcome& o, const Paint& paint) {
 
 std::string grid_line(const Outcome& o) {
   if (o.report.grid.empty()) return o.ran ? "no grid: one step\n" : "";
-  std::string line = "grid " + step_text(o.report.grid);
+  std::string line = "grid (";
+  for (int i = 0; i < o.report.grid.rank(); ++i)
+    line += (i ? "," : "") + (o.report.grid[i] < 0 ? "dynamic" : std::to_string(o.report.grid[i]));
+  line += ")";
   if (o.ran) line += " = " + plural(o.report.counters.grid_steps, "step");
   return line + "\n";
 }
@@ -145,6 +148,7 @@ std::string text_report(const Outcome& o, const WriterOptions& options) {
     if (o.fit && (options.verbose || o.fit->verdict != fit::FitVerdict::fits))
       for (const std::string& advice : o.fit->advice) out += "  = help: " + advice + "\n";
     out += traffic_text(o.report.counters);
+    if (!o.traffic_unknown.empty()) out += "  HBM      not known: " + o.traffic_unknown + "\n";
     if (o.time) out += time_line(*o.time, options.verbose);
     for (const ResultOutcome& r : o.results) {
       out += result_line(r, paint);

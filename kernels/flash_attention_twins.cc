@@ -149,7 +149,7 @@ std::vector<BrokenTwin> flash_attention_twins() {
              FlashFlaw::mask_after_max, small({{"causal", "1"}, {"residuals", "1"}})),
       flawed("tail_not_masked", "keys beyond the end take part", Kind::undefined_output, FlashFlaw::tail_not_masked,
              small({{"len", "100"}})),
-      flawed("v_tail_not_zeroed", "weight 0 times an undefined value", Kind::undefined_output,
+      flawed("v_tail_not_zeroed", "weight 0 times an undefined value: a warning alone", Kind::undefined_output,
              FlashFlaw::v_tail_not_zeroed, small({{"len", "100"}})),
       flawed("masked_rows_not_guarded", "a query that sees no key computes -infinity less -infinity", Kind::non_finite,
              FlashFlaw::masked_rows_not_guarded, small({{"kv_len", "1"}, {"segments", "1"}})),

@@ -10,6 +10,7 @@
 #include "kernels/tiling.h"
 #include "kernels/twins.h"
 #include "reference/basic.h"
+#include "sim/types/error.h"
 
 namespace tilecheck {
 namespace {
@@ -33,6 +34,7 @@ KernelCase make(const ParamValues& params) {
   const int64_t rows = params.integer("rows"), columns = params.integer("columns");
   const int64_t block_rows = params.integer("block_rows");
   const double epsilon = params.number("epsilon");
+  if (epsilon < 0) throw InputError("--set epsilon", "expected a number of at least 0");
   const DType dtype = params.dtype("dtype");
   const auto rows_window = [&](const char* name, Loc at) {
     return Window{.name = name,

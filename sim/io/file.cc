@@ -40,6 +40,21 @@ std::string resolve(const std::string& path) {
   return resolved ? resolved.get() : path;
 }
 
+// A new file beside `target`, open for writing; below 0: errno says why not.
+int open_temporary(const std::string& target, std::string& temporary) {
+  static std::atomic<uint32_t> counter{0};
+  temporary = target + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
+  return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+void try_temporary(const std::string& target, const std::string& path, const char* what) {
+  std::string temporary;
+  const int fd = open_temporary(target, temporary);
+  if (fd < 0) fail(path, what, errno);
+  ::close(fd);
+  ::unlink(temporary.c_str());
+}
+
 void write_directly(const std::string& path, std::span<const std::string_view> parts) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) fail(path, "cannot open for writing", errno);
@@ -94,9 +109,8 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
     if (S_ISDIR(status.st_mode)) throw InputError(path, "is a directory; expected a file to write");
     return write_directly(path, parts);
   }
-  static std::atomic<uint32_t> counter{0};
-  const std::string temporary = target + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  std::string temporary;
+  const int fd = open_temporary(target, temporary);
   if (fd < 0) fail(path, "cannot write", errno);
   int error = write_all(fd, parts);
   if (::close(fd) && !error) error = errno;
@@ -108,5 +122,30 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 }
 
 void write_file(const std::string& path, std::string_view text) { write_file(path, {&text, 1}); }
+
+void check_writable(const std::string& path) {
+  const std::string target = resolve(path);
+  struct stat status {};
+  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (S_ISDIR(status.st_mode)) throw InputError(path, "is a directory; expected a file to write");
+    if (::access(target.c_str(), W_OK) != 0) fail(path, "cannot open for writing", errno);
+    return;
+  }
+  try_temporary(target, path, "cannot write");
+}
+
+void check_writable_folder(const std::string& path) {
+  // The part of the path that is there: in it the rest would be made.
+  std::string there = path;
+  struct stat status {};
+  while (::stat(there.c_str(), &status) != 0) {
+    if (errno != ENOENT) fail(path, "cannot make this folder", errno);
+    while (there.size() > 1 && there.ends_with('/')) there.pop_back();
+    const size_t slash = there.rfind('/');
+    there = slash == std::string::npos ? "." : there.substr(0, slash + 1);
+  }
+  if (!S_ISDIR(status.st_mode)) throw InputError(path, there + " is a file; expected a folder");
+  try_temporary(there + "/tilecheck", path, "cannot write into this folder");
+}
 
 }  // namespace tilecheck

@@ -35,4 +35,9 @@ std::string read_file(const std::string& path, int64_t max_bytes = int64_t{1} <<
 void write_file(const std::string& path, std::span<const std::string_view> parts);
 void write_file(const std::string& path, std::string_view text);
 
+// InputError where write_file, or files in a folder that may have to be made, would fail; leaves nothing behind. What
+// happens later (a full disk) it cannot know.
+void check_writable(const std::string& path);
+void check_writable_folder(const std::string& path);
+
 }  // namespace tilecheck

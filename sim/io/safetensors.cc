@@ -108,6 +108,11 @@ int64_t as_count(const json& value) {
   return value.get<int64_t>();
 }
 
+// As the file has it.
+std::string shown(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80);
+}
+
 Tensor read_tensor(const Source& source, const std::string& name) {
   const Header header = read_header(source, name);
   if (header.wanted.is_null()) {
@@ -139,15 +144,15 @@ Tensor read_tensor(const Source& source, const std::string& name) {
     fail("expected \"shape\", a list of at most " + std::to_string(kMaxRank) + " dimensions");
   for (const json& dim : *shape) tensor.shape.push_back(as_count(dim));
   const int64_t count = checked_element_count(tensor.shape, tensor.stored.item_bytes);
-  if (count < 0) fail("shape " + to_tuple(tensor.shape) + " is negative or beyond 64 bits");
+  if (count < 0) fail("shape " + shown(*shape) + "; expected integers of at least 0 whose bytes fit 64 bits");
   const auto offsets = entry.find("data_offsets");
   if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2)
     fail("expected \"data_offsets\", a list [begin, end]");
   const int64_t begin = as_count((*offsets)[0]), end = as_count((*offsets)[1]);
   const int64_t available = source.size_bytes - header.data_offset;
   if (begin < 0 || end < begin || end > available)
-    fail("data_offsets [" + std::to_string(begin) + ", " + std::to_string(end) + "]; expected to lie within the " +
-         std::to_string(available) + " bytes of data");
+    fail("data_offsets " + shown(*offsets) + "; expected to lie within the " + std::to_string(available) +
+         " bytes of data");
   if (end - begin != count * tensor.stored.item_bytes)
     fail("data_offsets span " + std::to_string(end - begin) + " bytes; expected " +
          std::to_string(count * tensor.stored.item_bytes) + " for shape " + to_tuple(tensor.shape) + " of " +

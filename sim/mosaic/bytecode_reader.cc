@@ -95,7 +95,8 @@ class Reader {
   const Found& require(Section id) const {
     static constexpr const char* kNames[] = {"string", "dialect", "attribute", "attribute offset", "IR"};
     if (!sections_[id].present)
-      throw InputError(std::string(name_), "the " + std::string(kNames[id]) + " section is missing");
+      throw InputError(std::string(name_), "at byte " + std::to_string(bytes_.size()) + ", the end: the " +
+                                               std::string(kNames[id]) + " section is missing");
     return sections_[id];
   }
   ByteCursor section(Section id) const {
@@ -161,7 +162,8 @@ class Reader {
     Op top = read_op(at, 0);
     if (!at.done()) at.fail("the end of the IR");
     if (top.code != OpCode::builtin_module || top.regions.size() != 1)
-      throw InputError(std::string(name_), "expected builtin.module at the top, found " + std::string(top.name));
+      throw InputError(std::string(name_), "at byte " + std::to_string(top.offset) +
+                                               ": expected builtin.module at the top, found " + std::string(top.name));
     module_.attrs = top.attrs;
     module_.loc = top.loc;
     if (const Attr* v = top.find(AttrName::stable_mosaic_version); v && v->kind == AttrKind::integer)

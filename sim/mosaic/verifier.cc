@@ -47,7 +47,11 @@ class Verifier {
 
  private:
   [[noreturn]] void fail(const Function& f, const std::string& expected) const {
-    throw InputError(std::string(name_), "function " + std::string(f.name) + ": expected " + expected);
+    // A function has no place of its own; its first operation has.
+    std::string place;
+    if (!f.body.blocks.empty() && !f.body.blocks[0].ops.empty())
+      place = "at byte " + std::to_string(f.body.blocks[0].ops[0].offset) + ": ";
+    throw InputError(std::string(name_), place + "function " + std::string(f.name) + ": expected " + expected);
   }
   OpCheck check(const Op& op) const { return {module_, *function_, op, name_}; }
 

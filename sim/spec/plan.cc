@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/types/error.h"
+#include "sim/spec/place_block.h"
 
 namespace tilecheck {
 
@@ -21,33 +21,6 @@ Dims GridPart::at(int64_t k, const Dims& grid) const {
   return step;
 }
 
-namespace {
-
-// Blocks along each dimension; a dimension of element blocks counts every element index.
-Dims blocks_of(const Window& w) {
-  Dims counts;
-  for (int d = 0; d < w.array.rank(); ++d) {
-    const BlockDim b = w.block.empty() ? BlockDim(std::max<int64_t>(w.array[d], 1)) : w.block[static_cast<size_t>(d)];
-    counts.push_back(b.kind == BlockDim::Kind::element ? w.array[d] + b.pad_lo + b.pad_hi + 1
-                                                       : (w.array[d] + b.size - 1) / b.size);
-  }
-  return counts;
-}
-
-constexpr int64_t kMaxTrackedBlocks = int64_t{1} << 28;
-
-// Row-major number of a block, or -1 when it is out of the array's blocks.
-int64_t block_number(const Dims& block, const Dims& counts) {
-  int64_t n = 0;
-  for (int d = 0; d < block.rank(); ++d) {
-    if (block[d] < 0 || block[d] >= counts[d]) return -1;
-    n = n * counts[d] + block[d];
-  }
-  return n;
-}
-
-}  // namespace
-
 PlanCursor::PlanCursor(const KernelSpec& spec, const GridPart& part, const PrefetchReader* prefetch)
     : spec_(spec), part_(part), prefetch_(prefetch), count_(part.step_count()) {
   for (const Window& w : spec.in) windows_.push_back(&w);
@@ -57,7 +30,7 @@ PlanCursor::PlanCursor(const KernelSpec& spec, const GridPart& part, const Prefe
     dependences_.push_back(w.index ? w.index.dependence(spec.grid.rank()) : Dependence{});
     slots_.push_back(std::max(1, slot_count(spec, w).slots));
     changes_.push_back(-1);
-    block_counts_.push_back(w.pipelined() ? blocks_of(w) : Dims{});
+    block_counts_.push_back(w.pipelined() ? block_counts(w) : Dims{});
     seen_.emplace_back();
   }
 }
@@ -94,27 +67,7 @@ void PlanCursor::evaluate(int64_t k, const Step* previous, Step& out) {
       v.enter = false;
       continue;
     }
-    const int rank = w.array.rank();
-    if (w.index) {
-      const Indices indices = w.index(grid_span, PrefetchRefs(prefetch_));
-      if (indices.rank != rank)
-        throw InputError("kernel " + spec_.name + ", window '" + w.name + "'",
-                         "the index map returns " + std::to_string(indices.rank) + " indices, the array has " +
-                             std::to_string(rank) + " dimensions");
-      v.block.clear();
-      for (int d = 0; d < rank; ++d) v.block.push_back(indices.values[static_cast<size_t>(d)].value());
-    } else {
-      v.block = Dims::filled(rank, 0);
-    }
-    v.origin = v.block;
-    for (int d = 0; d < rank && !w.block.empty(); ++d) {
-      const BlockDim& b = w.block[static_cast<size_t>(d)];
-      if (b.kind == BlockDim::Kind::element) {
-        v.origin[d] = v.block[d] - b.pad_lo;
-      } else if (__builtin_mul_overflow(v.block[d], b.size, &v.origin[d])) {
-        v.origin[d] = v.block[d] < 0 ? INT64_MIN / 4 : INT64_MAX / 4;
-      }
-    }
+    place_block(w, spec_.name, grid_span, prefetch_, v);
     v.enter = !previous || !(v.block == previous->visits[i].block);
     if (v.enter) ++changes_[i];
     v.slot = static_cast<int>(changes_[i] % slots_[i]);

@@ -3,8 +3,10 @@
 
   run.py TILECHECK [--update] [CASE...]
 
-A line may end in `> FILE`: what it prints then goes to that file of the temporary folder. Times, thread counts, the repository's own place and its line numbers are made the same before comparing. stdout and stderr are
-one text, exit codes stand after it. Commands run in a temporary folder with the case's other files in it, beside `fixtures`.
+A line may end in `> FILE`: what it prints then goes to that file of the temporary folder. Times, thread counts, the
+repository's own place and its line numbers are made the same before comparing. stdout and stderr are one text, exit codes stand
+after it. Commands run in a temporary folder with the case's other files in it, beside `fixtures`. Without CASE the example in
+README.md is checked too.
 """
 import difflib
 import os
@@ -73,6 +75,20 @@ def run_case(tilecheck, case):
         shutil.rmtree(top)
 
 
+def readme_faults(tilecheck):
+    """Where the first block of README.md differs from what its commands print; a line `...` there stands for any lines."""
+    block = open(os.path.join(REPOSITORY, "README.md")).read().split("```\n")[1]
+    for part in block.split("$ tilecheck ")[1:]:
+        command, shown = part.split("\n", 1)
+        words = shlex.split(command, comments=True)
+        done = subprocess.run([tilecheck] + words, cwd=REPOSITORY, env=dict(os.environ, NO_COLOR="1"), text=True,
+                              errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+        got = normalised(done.stdout, REPOSITORY)
+        pieces = [p.strip("\n") for p in re.split(r"^\.\.\.$", normalised(shown, REPOSITORY), flags=re.M)]
+        if not re.fullmatch(r"(?:.*\n)*".join(re.escape(p + "\n") if p else "" for p in pieces), got):
+            yield f"FAIL README.md: `tilecheck {command}` prints\n{done.stdout}"
+
+
 def main():
     update = "--update" in sys.argv
     arguments = [a for a in sys.argv[1:] if a != "--update"]
@@ -95,6 +111,10 @@ def main():
         failed += 1
         print(f"FAIL {name}   (tests/golden/run.py {arguments[0]} --update {name} takes the new text)")
         sys.stdout.writelines(difflib.unified_diff(expected.splitlines(True), got.splitlines(True), "expected", "got"))
+    if not arguments[1:]:
+        for fault in readme_faults(tilecheck):
+            failed += 1
+            print(fault)
     print(f"{len(cases)} cases, {failed} failed")
     return 1 if failed else 0
 

@@ -155,8 +155,36 @@ TEST_F(Runs, FilesInAndOut) {
   EXPECT_THROW(run("increment", set, {.in = {{"z", "x.npy"}}}), InputError);
   // Read as what it is, it is converted.
   options.dtypes["x"] = DType::bf16;
-  EXPECT_THAT(run("increment", {{"n", "20"}}, options), IsClean());
+  const RunResult widened = run("increment", {{"n", "20"}}, options);
+  EXPECT_THAT(widened, IsClean());
+  EXPECT_TRUE(widened.outcome.warnings.empty());
+  // The other way some values are lost, which is said.
+  HostArray fine(DType::f32, {20, 128});
+  for (const int64_t i : {3, 5, 7}) fine.set(i, 1 + 0x1p-20);
+  fine.set(9, NAN);
+  write_npy((dir / "fine.npy").string(), fine);
+  const RunResult lossy =
+      run("increment", set, {.in = {{"x", (dir / "fine.npy").string()}}, .dtypes = {{"x", DType::f32}}});
+  ASSERT_EQ(lossy.outcome.warnings.size(), 1u);
+  EXPECT_THAT(lossy.outcome.warnings[0],
+              HasSubstr("fine.npy: 3 of 2560 elements changed, from f32 to the operand's bf16"));
   std::filesystem::remove_all(dir);
+}
+
+TEST_F(Runs, ArraysBeyondTheMemoryAreRefusedByName) {
+  const Subject s = subject_of(increment(8, 1 << 20), "increment");  // 512 MiB in, 512 MiB out, 1 GiB of reference
+  EXPECT_NO_THROW(refuse_too_large(s, {}, int64_t{2} << 30));
+  EXPECT_NO_THROW(refuse_too_large(s, {.compare = false}, int64_t{1} << 30));
+  try {
+    refuse_too_large(s, {}, (int64_t{2} << 30) - 1);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(),
+                 "operand x: f32[1048576,128] has 512.00 MiB; operands, results and references take 2.00 GiB, this "
+                 "machine has 2.00 GiB of memory");
+  }
+  EXPECT_THROW(run("increment", {{"n", "1000000000000"}}), InputError);
+  EXPECT_GT(machine_memory_bytes(), int64_t{1} << 28);
 }
 
 TEST_F(Runs, TwinsAreNamedOrNot) {

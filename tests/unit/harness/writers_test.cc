@@ -11,6 +11,7 @@
 #include "harness/diagnostic.h"
 #include "harness/explain.h"
 #include "harness/filter.h"
+#include "harness/format.h"
 #include "harness/source.h"
 #include "sim/types/error.h"
 
@@ -116,6 +117,38 @@ TEST(Json, HasTheDocumentedFields) {
   for (const auto& [key, value] : j["counters"].items()) EXPECT_THAT(doc, HasSubstr("`" + key + "`"));
 }
 
+// Every key of an object and of what is in it, lists' elements included.
+void expect_documented(const json& value, const std::string& doc) {
+  for (const auto& [key, inner] : value.items()) {
+    if (value.is_object()) {
+      EXPECT_THAT(doc, HasSubstr("`" + key + "`"));
+    }
+    if (inner.is_structured()) expect_documented(inner, doc);
+  }
+}
+
+TEST(Json, NestedFieldsAreDocumented) {
+  Outcome o = racing("paged.py");
+  o.window_names = {"x"};
+  o.steps = {{.step = {0}, .events = {{.window = 0, .slot = 1, .block = {2, 0}, .fetched = true, .bytes = 4096}}}};
+  o.fit.emplace();
+  o.fit->rows.emplace_back();
+  o.time.emplace();
+  o.time->windows.emplace_back();
+  o.time->timeline.emplace_back();
+  o.results.emplace_back().comparison.emplace();
+  o.exploration.emplace();
+  o.report.counters.windows.emplace_back();
+  o.traffic_unknown = "the grid is known only at run time";
+  const json j = json::parse(json_report(std::vector{o}, {}));
+  EXPECT_EQ(j["steps"][0]["events"][0]["window"], "x");
+  o.ran = false;
+  EXPECT_EQ(json::parse(json_report(std::vector{o}, {}))["traffic"], j["counters"]["windows"]);
+  std::ifstream file(std::string(TILECHECK_SOURCE_DIR) + "/docs/json.md");
+  const std::string doc((std::istreambuf_iterator<char>(file)), {});
+  expect_documented(j, doc);
+}
+
 TEST(Json, SeveralRunsAndBadText) {
   Outcome bad;
   bad.subject = "x\xff";
@@ -155,6 +188,40 @@ TEST(Junit, FailuresErrorsAndCounts) {
   EXPECT_EQ(suite.attribute("errors").as_int(), 2);
   EXPECT_STREQ(suite.child("testcase").child("failure").attribute("type").value(), "race");
   EXPECT_STREQ(suite.child("testcase").next_sibling().attribute("name").value(), "a<b>&?");
+}
+
+TEST(Junit, IsWellFormedWhateverNamesHold) {
+  Outcome o = racing("p\xff.py");
+  o.subject = "a\xff\xed\xa0\x80\xef\xbf\xbf\x1b\xc2\x85z\xc3\xa9";
+  o.report.findings[0].message = "\xc0\x80\x02 ]]> <&";
+  Outcome bad;
+  bad.subject = "b";
+  bad.error = "no \xfe file";
+  const std::string text = junit_report(std::vector{o, bad}, {});
+  EXPECT_EQ(printable_lines(text), text);  // valid UTF-8, no control characters
+  pugi::xml_document xml;
+  ASSERT_TRUE(xml.load_string(text.c_str()));
+  const pugi::xml_node first = xml.child("testsuites").child("testsuite").child("testcase");
+  EXPECT_STREQ(first.attribute("name").value(), "a???????z\xc3\xa9");
+  EXPECT_STREQ(first.attribute("classname").value(), "tilecheck.v5e");
+  EXPECT_STREQ(first.next_sibling().attribute("classname").value(), "tilecheck");
+  EXPECT_STREQ(first.next_sibling().child("error").attribute("message").value(), "no ? file");
+}
+
+TEST(Printable, KeepsTextAndNothingElse) {
+  const struct {
+    const char *text, *shown;
+  } cases[] = {{"plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+               {"a\tb\nc", "a  b?c"},
+               {"\xc2\x9b[31m", "?[31m"},
+               {"\x7f\x1b", "??"},
+               {"\xff\xc3", "??"},                 // no UTF-8, and a sequence cut short
+               {"\xc1\x81\xe0\x80\x80", "?????"},  // longer than needed
+               {"\xed\xa0\x80", "???"},            // a surrogate
+               {"\xf4\x90\x80\x80", "????"},       // beyond Unicode
+               {"\xef\xbf\xbe\xef\xbf\xbd", "?\xef\xbf\xbd"}};
+  for (const auto& c : cases) EXPECT_EQ(printable(c.text), c.shown);
+  EXPECT_EQ(printable_lines("a\nb\rc"), "a\nb?c");
 }
 
 TEST(Github, EscapesItsCommands) {

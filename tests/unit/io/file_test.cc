@@ -44,6 +44,24 @@ TEST(Files, FailedWriteKeepsWhatWasThere) {
   EXPECT_EQ(dir.count_entries(), 1);
 }
 
+TEST(Files, ChecksLeaveNothingBehind) {
+  const TempDir dir;
+  write_file(dir / "a", "old");
+  check_writable(dir / "a");
+  check_writable(dir / "b");
+  check_writable_folder(dir / "new/folder");
+  check_writable_folder(dir / "");
+  check_writable("/dev/null");
+  EXPECT_EQ(read_file(dir / "a"), "old");
+  EXPECT_EQ(dir.count_entries(), 1);
+  EXPECT_THROW(check_writable(dir / "no/such/dir"), InputError);
+  EXPECT_THROW(check_writable(dir / ""), InputError);
+  EXPECT_THROW(check_writable("/proc/none/file"), InputError);
+  EXPECT_THROW(check_writable_folder(dir / "a"), InputError);
+  EXPECT_THROW(check_writable_folder(dir / "a/b"), InputError);
+  EXPECT_THROW(check_writable_folder("/proc/none"), InputError);
+}
+
 TEST(Files, PlacesThatCannotBeWritten) {
   const TempDir dir;
   EXPECT_THROW(write_file(dir / "no/such/dir", "x"), InputError);

@@ -162,8 +162,7 @@ TEST(Bytecode, SaysWhereACutPayloadEnds) {
   for (size_t n = 0; n < bytes.size(); ++n) {
     const std::string message = message_of([&] { load_module(std::span<const uint8_t>(bytes).first(n), "cut"); });
     EXPECT_THAT(message, HasSubstr("cut: ")) << n;
-    EXPECT_TRUE(message.find("at byte") != std::string::npos || message.find("section is missing") != std::string::npos)
-        << message;
+    EXPECT_TRUE(message.find("at byte") != std::string::npos) << message;
   }
 }
 
@@ -195,7 +194,7 @@ TEST(Bytecode, RefusesWhatIsNoPayload) {
         Case{"ML\xefR", "bytecode version"}, Case{"ML\xefR\x0f", "a bytecode version of at most 6, found 7"},
         Case{"ML\xefR\x01x", "the producer's name"},
         Case{std::string("ML\xefR\x01x\0\x13\x01", 9), "a section number below 9"},
-        Case{std::string("ML\xefR\x01x\0", 7), "string section is missing"}})
+        Case{std::string("ML\xefR\x01x\0", 7), "at byte 7, the end: the string section is missing"}})
     EXPECT_THAT(message_of([&] {
                   read_bytecode({reinterpret_cast<const uint8_t*>(c.bytes.data()), c.bytes.size()}, "test");
                 }),

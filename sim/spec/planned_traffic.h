@@ -1,0 +1,19 @@
+// Window traffic of a whole grid without a walk over its steps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/report/report.h"
+#include "sim/spec/kernel_spec.h"
+
+namespace tilecheck {
+
+// What count_traffic counts of the whole grid (which must be concrete), from each window's index map alone. A map is
+// evaluated over the grid dimensions that it uses, not over those that only repeat it. None when that takes more than
+// `max_evaluations`, or the bytes do not fit 63 bits.
+std::optional<std::vector<WindowCounters>> planned_traffic(const KernelSpec& spec, const PrefetchReader* prefetch,
+                                                           int64_t max_evaluations);
+
+}  // namespace tilecheck

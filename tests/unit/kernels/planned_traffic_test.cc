@@ -1,0 +1,47 @@
+// HBM traffic planned from index maps is what a walk over every step counts, for every kernel here.
+#include "sim/spec/planned_traffic.h"
+
+#include "harness/array_reader.h"
+#include "sim/spec/traffic.h"
+#include "tests/unit/kernels/run_kernel.h"
+
+namespace tilecheck::testing_kernels {
+namespace {
+
+void expect_same(const std::string& kernel, const Set& set) {
+  const Subject s = subject_of(choice(kernel), set);
+  std::vector<std::string> warnings;
+  const std::vector<Arrays> operands = make_operands(s, {}, warnings);
+  const std::span<const HostArray> arrays = operands[0];
+  const ArrayReader reader(arrays.first(s.spec.prefetch.size()));
+  const std::vector<WindowCounters> walked = count_traffic(s.spec, GridPart::whole(s.spec.grid), &reader);
+  const auto planned = planned_traffic(s.spec, &reader, 1 << 22);
+  ASSERT_TRUE(planned) << kernel;
+  ASSERT_EQ(planned->size(), walked.size()) << kernel;
+  for (size_t i = 0; i < walked.size(); ++i) {
+    const WindowCounters &a = walked[i], &b = (*planned)[i];
+    const std::string where = kernel + " window " + a.name;
+    EXPECT_EQ(a.fetches, b.fetches) << where;
+    EXPECT_EQ(a.write_backs, b.write_backs) << where;
+    EXPECT_EQ(a.moved_bytes, b.moved_bytes) << where;
+    EXPECT_EQ(a.minimum_bytes, b.minimum_bytes) << where;
+  }
+}
+
+TEST(PlannedTraffic, OfEveryKernelAsWalked) {
+  int count = 0;
+  for (const Kernel& k : built_in_kernels()) {
+    expect_same(k.name, {});
+    ++count;
+  }
+  EXPECT_GT(count, 10);
+}
+
+TEST(PlannedTraffic, OfFlashAttentionWithTailsAsWalked) {
+  for (const char* set : {"len=100 heads=3 block_q=32 block_kv=64", "len=200 kv_len=72 block_q=64 block_kv=16 causal=1",
+                          "len=64 batch=2 block_q=64 block_kv=8 segments=1"})
+    expect_same("flash_attention", parse_set(set));
+}
+
+}  // namespace
+}  // namespace tilecheck::testing_kernels
