@@ -192,19 +192,25 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
     }
     if (!checked) failed = true;
   };
+  // TBB orders what its threads do, but in code that the thread sanitizer does not see: said once more for it.
+  std::atomic<size_t> ended{0};
+  ended.store(0, std::memory_order_release);
   arena_of(options.threads).execute([&] {
     tbb::parallel_for(
         size_t{0}, parts.size() + 1,
         [&](size_t i) {
+          ended.load(std::memory_order_acquire);
           if (i == 0) {
             plan();
           } else {
             run(i - 1);
             if (options.progress && i == 1) options.progress(done, total);
           }
+          ended.fetch_add(1, std::memory_order_acq_rel);
         },
         tbb::simple_partitioner());
   });
+  ended.load(std::memory_order_acquire);
   if (failed || !checked) return std::nullopt;
   ParallelRun result;
   for (const Counters& c : counters) add_counters(result.counters, c);
