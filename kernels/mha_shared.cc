@@ -13,7 +13,7 @@
 namespace tilecheck {
 
 std::vector<Param> Mha::params() {
-  return {dtype_param("dtype", DType::bf16, {DType::f32, DType::bf16, DType::f16}, "element type of the arrays"),
+  return {dtype_param("dtype", DType::f32, {DType::f32, DType::bf16, DType::f16}, "element type of the arrays"),
           int_param("batch", 2, "sequences", {1, 2}),
           int_param("heads", 4, "heads", {1, 3}),
           int_param("len", 512, "queries, and keys too unless kv_len says otherwise", {1, 8, 65, 130}),
