@@ -18,6 +18,8 @@ int64_t vector_registers(const TileType& type, const Target& target);
 
 struct SpillEstimate {
   double pressure_registers = 0;  // most values alive at once
+  // The range sets apart verdicts that a small error of the estimate would change. It is no bound: of libtpu's rows
+  // that spill, half lie within it, 85 in 100 within 0.4 to 1.6 times the estimate and 16 registers more.
   int64_t bytes = 0, min_bytes = 0, max_bytes = 0;
 };
 SpillEstimate spill_estimate(const Body& body, const std::vector<Survival>& survival, const Target& target);
