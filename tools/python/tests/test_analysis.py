@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import pallas as pl
 
 import kernels
 import tilecheck
-from fixture import FIXTURES
+from fixture import FIXTURES, Fixture
 from tilecheck import _lowering
 
 RELU = FIXTURES["relu_2x_plus_1"]
@@ -52,6 +53,23 @@ def test_run_payload_as_torch_xla_keeps_it():
     (result,), _ = tilecheck.run_payload(config, jnp.asarray(x), out_shape=[jax.ShapeDtypeStruct((1024,), jnp.float32)])
     np.testing.assert_array_equal(result, RELU.expected(x))
     assert tilecheck.jax.cache_stats()["misses"] == before["misses"]
+
+
+def test_run_payload_takes_torch_tensors():
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(RELU.operands[0].copy())
+    result, report = tilecheck.run_payload(payload_of(RELU), x, out_shape=torch.empty(1024))
+    report.assert_clean()
+    np.testing.assert_array_equal(result, RELU.expected(RELU.operands[0]))
+
+    def double(x_ref, o_ref):
+        o_ref[...] = x_ref[...] + x_ref[...]
+
+    wide = Fixture("double", "", pl.pallas_call(double, out_shape=jax.ShapeDtypeStruct((16, 128), jnp.bfloat16)),
+                   [jnp.zeros((16, 128), jnp.bfloat16)], None)
+    x = torch.arange(16 * 128, dtype=torch.bfloat16).reshape(16, 128)
+    result, _ = tilecheck.run_payload(payload_of(wide), x, out_shape=torch.empty(16, 128, dtype=torch.bfloat16))
+    np.testing.assert_array_equal(result.astype(np.float32), (x + x).float().numpy())
 
 
 def test_run_payload_refuses_what_does_not_fit():

@@ -97,6 +97,9 @@ def _numpy(array):
 
 
 def _dtype(name):
+    """numpy's, of a name, a numpy or jax type, or torch.float32."""
+    if type(name).__module__.startswith("torch"):
+        name = str(name).removeprefix("torch.")
     return np.dtype(getattr(jax.numpy, np.dtype(name).name if not isinstance(name, str) else name, name))
 
 
