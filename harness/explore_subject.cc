@@ -17,8 +17,8 @@ RunResult explore_subject(const Subject& subject, const RunOptions& options, con
     const RunResult r = run_subject(subject, one);
     const Report& report = r.outcome.report;
     // What is not modelled ends the exploration too: every schedule would end so.
-    return RunOutcome{r.outcome.verdict() != Verdict::clean, report.schedule_independent, report.replay,
-                      r.alternatives};
+    return RunOutcome{r.outcome.verdict() != Verdict::clean, report.schedule_independent, report.replay, r.alternatives,
+                      r.has_all_alternatives};
   };
   const ExploreOptions explore_options{request.budget_seconds, request.bound, options.seed};
   const Exploration e = request.exhaustive ? explore_exhaustively(run, explore_options) : explore(run, explore_options);

@@ -155,7 +155,7 @@ class Judge {
       const RunResult r = run(subject, options);
       MutantOutcome ignored = out;
       return RunOutcome{named(r, ignored), r.outcome.report.schedule_independent, r.outcome.report.replay,
-                        r.alternatives};
+                        r.alternatives, r.has_all_alternatives};
     };
     const Exploration e = explore_exhaustively(explored, {kProofSeconds, kProofRuns, options.seed});
     if (e.complete) {

@@ -37,6 +37,7 @@ struct RunResult {
   std::vector<Arrays> operands;           // per device
   std::vector<DeviceResults> devices;     // empty if nothing ran
   std::vector<std::string> alternatives;  // LaunchResult's
+  bool has_all_alternatives = true;       // LaunchResult's
 };
 
 // Bad operands, options or specs: InputError. What is not modelled ends in the outcome.

@@ -26,6 +26,40 @@ bool is_prefetch(const MachineState& s, const Buffer& b) {
 
 bool is_vector_space(Space space) { return space == Space::vmem || space == Space::smem; }
 
+// The parts of `ref` where `mask` is on: runs along the last dimension, whole columns where all rows have the same.
+std::vector<Ref> lanes_on(const Ref& ref, const Tile& mask) {
+  const Shape shape = ref.shape();
+  const Tile on = mask.shape() == shape ? mask : broadcast_to(mask, shape);
+  if (shape.empty()) return on.int_at(0) != 0 ? std::vector<Ref>{ref} : std::vector<Ref>{};
+  using Runs = std::vector<std::pair<int64_t, int64_t>>;
+  const int64_t last = shape.back(), rows = last == 0 ? 0 : element_count(shape) / last;
+  std::vector<Runs> runs(static_cast<size_t>(rows));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < last; ++i) {
+      if (on.int_at(r * last + i) == 0) continue;
+      Runs& mine = runs[static_cast<size_t>(r)];
+      if (!mine.empty() && mine.back().second == i)
+        ++mine.back().second;
+      else
+        mine.push_back({i, i + 1});
+    }
+  const bool are_alike = std::ranges::all_of(runs, [&](const Runs& r) { return r == runs.front(); });
+  std::vector<Ref> parts;
+  for (int64_t r = 0; r < (are_alike ? std::min<int64_t>(rows, 1) : rows); ++r) {
+    std::vector<Slice> slices(static_cast<size_t>(shape.rank()), all());
+    int64_t rest = r;
+    for (int d = shape.rank() - 2; d >= 0 && !are_alike; --d) {
+      slices[static_cast<size_t>(d)] = ds(rest % shape[d], 1);
+      rest /= shape[d];
+    }
+    for (const auto& [begin, end] : runs[static_cast<size_t>(r)]) {
+      slices.back() = ds(begin, end - begin);
+      parts.push_back(ref.slice(slices));
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 int64_t Core::program_id(int axis) const {
@@ -64,9 +98,7 @@ void Core::incomplete(const std::string& what, Loc at) {
   throw Incomplete(what + (at.known() ? " at " + to_string(at) : std::string()));
 }
 
-void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
-  if (state_.recorder) [[unlikely]]
-    return;
+void Core::admit_place(const Ref& ref, AccessKind kind, Loc at) {
   const Buffer& b = *ref.buffer;
   if (!b.alive) [[unlikely]] {
     Finding f = finding_on(state_, Kind::use_after_scope, "uses '" + b.name + "' after its scope has ended", ref, at);
@@ -89,11 +121,23 @@ void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
                            ref, at);
     state_.report(std::move(f));
   }
-  if (state_.engine && state_.engine->tracks(b)) [[unlikely]]
-    state_.engine->access(state_.agent, ref, kind, at);
   // A parallel part's index maps must see what a serial run's would.
   if (!state_.engine && kind == AccessKind::write && b.space == Space::smem && is_prefetch(state_, b)) [[unlikely]]
     throw NeedsSerialRun{};
+}
+
+void Core::admit(const Ref& ref, AccessKind kind, Loc at) {
+  if (state_.recorder) [[unlikely]]
+    return;
+  admit_place(ref, kind, at);
+  if (state_.engine && state_.engine->tracks(*ref.buffer)) [[unlikely]]
+    state_.engine->access(state_.agent, ref, kind, at);
+}
+
+void Core::admit(const Ref& ref, const Tile& mask, AccessKind kind, Loc at) {
+  admit_place(ref, kind, at);
+  if (!state_.engine || !state_.engine->tracks(*ref.buffer)) return;
+  for (const Ref& part : lanes_on(ref, mask)) state_.engine->access(state_.agent, part, kind, at);
 }
 
 Tile Core::load(const Ref& ref, const Access& access, Loc at) {
@@ -102,7 +146,10 @@ Tile Core::load(const Ref& ref, const Access& access, Loc at) {
     state_.recorder->on_load(ref, access, tile, at);
     return tile;
   }
-  admit(ref, AccessKind::read, at);
+  if (access.mask.has_value())
+    admit(ref, access.mask, AccessKind::read, at);
+  else
+    admit(ref, AccessKind::read, at);
   ++state_.counters.loads;
   state_.counters.load_bytes += ref.size_bytes();
   if (ref.space() == Space::smem && ref.element_count() != 1) [[unlikely]] {
@@ -127,7 +174,10 @@ void Core::store(const Ref& ref, const Tile& tile, const Access& access, Loc at)
     state_.recorder->on_store(ref, tile.shape() == shape ? tile : broadcast_to(tile, shape), access, at);
     return;
   }
-  admit(ref, AccessKind::write, at);
+  if (access.mask.has_value())
+    admit(ref, access.mask, AccessKind::write, at);
+  else
+    admit(ref, AccessKind::write, at);
   ++state_.counters.stores;
   state_.counters.store_bytes += ref.size_bytes();
   if (ref.space() == Space::smem && ref.element_count() != 1) [[unlikely]] {

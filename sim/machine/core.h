@@ -101,6 +101,8 @@ class Core {
   // ---- For payload execution.
   // Checks an access as load and store do, without performing it. copy: bounds of copies.
   void admit(const Ref& ref, AccessKind kind, Loc at);
+  // The same of an access whose lanes are off where the mask is false: ordering looks at the others alone.
+  void admit(const Ref& ref, const Tile& mask, AccessKind kind, Loc at);
   uint64_t load_scalar(const Ref& ref, uint8_t* undefined, Loc at);
   void store_scalar(const Ref& ref, uint64_t bits, uint8_t undefined, Loc at);
   // Makes an `undefined-use` finding and stops: `what` was computed from undefined memory.
@@ -114,6 +116,7 @@ class Core {
 
  private:
   Engine& engine();
+  void admit_place(const Ref& ref, AccessKind kind, Loc at);  // memory space, bounds, scope
   MachineState& state_;
 };
 

@@ -74,6 +74,8 @@ struct LaunchResult {
   Report report;
   std::vector<StepRecord> steps;
   std::vector<std::string> alternatives;  // Engine::alternatives(), with EngineOptions::record_decisions
+  bool has_all_alternatives = true;       // Engine::has_all_alternatives()
+  bool followed_schedule = true;          // false: a replay's decisions were not all possible where they stood
 };
 
 // Throws InputError when spec and arguments do not fit. Findings, deadlocks and unmodelled operations are in the

@@ -7,6 +7,7 @@
 #include "sim/machine/smem_prefetch.h"
 #include "sim/memory/transfer.h"
 #include "sim/spec/traffic.h"
+#include "sim/types/error.h"
 
 namespace tilecheck {
 namespace {
@@ -305,7 +306,19 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
       if (pipelined(w)) refs[first_window + w] = state_.windows[w].shown[static_cast<size_t>(visits[w].slot)];
 
     ++state_.counters.grid_steps;
-    body(core, refs);
+    try {
+      body(core, refs);
+    } catch (const InputError&) {
+      throw;
+    } catch (const Incomplete&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& e) {
+      throw InputError("kernel " + state_.spec->name, "its body threw at step " + to_tuple(cursor.step()) +
+                                                          " of device " + std::to_string(state_.device) + ": " +
+                                                          e.what());
+    }
 
     // Copy-outs of blocks that end here; single slots are waited for at once, others at the end of the next step.
     started.clear();

@@ -124,6 +124,8 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
   run.judge_again = engine.judge_again();
   result.report.replay = engine.decisions();
   if (options.sync.record_decisions) result.alternatives = engine.alternatives();
+  result.has_all_alternatives = engine.has_all_alternatives();
+  result.followed_schedule = engine.followed_schedule();
   result.report.schedule_independent = engine.schedule_independent();
   return run;
 }

@@ -276,15 +276,10 @@ class Printer {
       }
     }
     if (parts.size() != static_cast<size_t>(from.shape.rank())) return text + ".squeeze()";
-    int kept = 0;
     const int drop = from.shape.rank() - to.shape.rank();
     int dropped = 0;
     for (size_t d = 0; d < parts.size(); ++d) {
-      const bool keep = dropped == drop || from.shape[static_cast<int>(d)] != 1;
-      if (keep) {
-        ++kept;
-        continue;
-      }
+      if (dropped == drop || from.shape[static_cast<int>(d)] != 1) continue;
       ++dropped;
       if (parts[d].ends_with(":+1")) parts[d].resize(parts[d].size() - 3);
     }

@@ -275,13 +275,9 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
     e.add_item(*c.sent, sent, c.issued);
   }
   e.add_pending(c);
-  if (e.in_flight > kMaxInFlight) {
-    Finding f =
-        Finding::make(Kind::dma_not_awaited, "more than " + std::to_string(kMaxInFlight) + " copies are in flight", at);
-    f.labels.push_back({at, name_of(c.source) + " is started here and nothing waits for those before it"});
-    f.helps.push_back("wait for each copy before its slot is used again");
-    e.stop(std::move(f), id);
-  }
+  if (e.in_flight > kMaxInFlight)
+    throw Incomplete("more than " + std::to_string(kMaxInFlight) + " copies that not every core knows to be over, at " +
+                     to_string(at));
   if (!e.chooser.decides()) {
     if (e.options.schedule.kind == ScheduleSpec::Kind::eager) e.move(c);
     if (e.options.schedule.kind == ScheduleSpec::Kind::torn) e.tear();
@@ -505,10 +501,15 @@ int64_t Engine::final_count(SemRef semaphore) const { return impl_->semaphore(se
 bool Engine::judge_again() const { return impl_->learnt; }
 std::string Engine::decisions() const { return to_string(impl_->chooser.decisions()); }
 bool Engine::schedule_independent() const { return impl_->independent; }
+bool Engine::followed_schedule() const { return impl_->chooser.followed(); }
+bool Engine::has_all_alternatives() const { return !impl_->too_many_alternatives && followed_schedule(); }
 std::vector<std::string> Engine::alternatives() const {
   std::vector<std::string> all;
+  std::vector<Decision> others = impl_->alternatives;
+  // Where the schedule asked for what could not be done there, anything that could may lead to it.
+  others.insert(others.end(), impl_->chooser.instead().begin(), impl_->chooser.instead().end());
   const std::vector<Decision>& taken = impl_->chooser.decisions();
-  for (const Decision& other : impl_->alternatives) {
+  for (const Decision& other : others) {
     std::vector<Decision> decisions;
     for (const Decision& d : taken)
       if (d.point < other.point) decisions.push_back(d);

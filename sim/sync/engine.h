@@ -123,6 +123,11 @@ class Engine {
   // With record_decisions: decision strings of runs that begin as this one did and then have two events that nothing
   // orders, and that conflict, in the other order. Runs of all of them, and of theirs, reach every outcome.
   std::vector<std::string> alternatives() const;
+  // False: there were more than are kept, or an order was wanted that is not reached by one decision (who of two
+  // signallers ends a wait before a semaphore is read).
+  bool has_all_alternatives() const;
+  // Whether each decision of a replayed schedule was possible where it was to be taken.
+  bool followed_schedule() const;
   int64_t copies_started() const;
 
  private:

@@ -114,6 +114,7 @@ Exploration explore_exhaustively(const RunFunction& run, const ExploreOptions& o
   const Watch watch(options.budget_seconds);
   Exploration result;
   std::deque<std::string> todo{""};  // few decisions first
+  bool is_cut = false;
   std::set<std::string> seen{""};
   while (!todo.empty()) {
     if (result.runs >= options.bound || (result.runs > 0 && watch.over())) break;
@@ -131,10 +132,11 @@ Exploration explore_exhaustively(const RunFunction& run, const ExploreOptions& o
       todo.clear();
       break;
     }
+    is_cut = is_cut || !outcome.has_all_alternatives;
     for (const std::string& other : outcome.alternatives)
       if (seen.insert(other).second) todo.push_back(other);
   }
-  result.complete = todo.empty() && !result.failed;
+  result.complete = todo.empty() && !result.failed && !is_cut;
   result.seconds = watch.seconds();
   return result;
 }

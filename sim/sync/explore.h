@@ -16,6 +16,7 @@ struct RunOutcome {
   bool schedule_independent = false;
   std::string decisions;
   std::vector<std::string> alternatives;  // Engine::alternatives()
+  bool has_all_alternatives = true;       // Engine::has_all_alternatives()
 };
 // Runs the kernel from the start under a schedule.
 using RunFunction = std::function<RunOutcome(const ScheduleSpec&)>;

@@ -152,6 +152,7 @@ struct Engine::Impl {
   void point_of_access(AgentId id, const Event& event);
   std::vector<Decision> alternatives;
   void could_be(int64_t at_point, Choice::What what, int64_t subject);
+  bool too_many_alternatives = false;
   void copy_could_move(int64_t at_point, Copy& copy);
   Copy& first_to_move(Copy& copy);
   void block(AgentId id, Semaphore& s, int64_t amount, Loc at);

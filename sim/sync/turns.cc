@@ -267,7 +267,11 @@ Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {
 }
 
 void Engine::Impl::could_be(int64_t at_point, Choice::What what, int64_t subject) {
-  if (!options.record_decisions || at_point < 0 || alternatives.size() >= kMaxAlternatives) return;
+  if (!options.record_decisions || at_point < 0) return;
+  if (alternatives.size() >= kMaxAlternatives) {
+    too_many_alternatives = true;
+    return;
+  }
   const Decision d{at_point, {what, subject}};
   if (std::find(alternatives.begin(), alternatives.end(), d) == alternatives.end()) alternatives.push_back(d);
 }

@@ -1,6 +1,7 @@
 // The block pipeline: what slots hold, what moves, what is found.
 #include <cstring>
 
+#include "sim/types/error.h"
 #include "tests/unit/machine/world.h"
 
 namespace tilecheck {
@@ -298,6 +299,25 @@ TEST(Pipeline, ADynamicGridOfZeroStepsLeavesResultsUndefined) {
   const LaunchResult r = run(s, copy_row, {iota_array(DType::f32, {4, 128})});
   EXPECT_EQ(kinds(r, Severity::note), "undefined-output");
   EXPECT_EQ(r.report.counters.grid_steps, 0);
+}
+
+TEST(Bodies, WhatTheyThrowIsOneErrorWithItsStep) {
+  for (const int threads : {1, 2}) {
+    KernelSpec s = row_kernel(4);
+    s.semantics = {threads == 1 ? Semantics::arbitrary : Semantics::parallel};
+    LaunchOptions options;
+    options.threads = threads;
+    const Body body = [](Core& core, std::span<const Ref> refs) {
+      core.store(refs[1], core.load(refs[0]));
+      if (core.program_id(0) == 2) throw std::runtime_error("no such page");
+    };
+    try {
+      run(s, body, {iota_array(DType::f32, {4, 128})}, options);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const InputError& e) {
+      EXPECT_STREQ(e.what(), "kernel rows: its body threw at step (2,) of device 0: no such page");
+    }
+  }
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ Outcome run_recorded(const Machine& machine, const ScheduleSpec& spec, const Bod
 RunFunction recorded(const Machine& machine, const Body& body, std::function<bool(const Outcome&)> fails) {
   return [=](const ScheduleSpec& spec) {
     const Outcome out = run_recorded(machine, spec, body);
-    return RunOutcome{fails(out), out.independent, out.decisions, out.alternatives};
+    return RunOutcome{fails(out), out.independent, out.decisions, out.alternatives, out.has_all_alternatives};
   };
 }
 
@@ -116,6 +116,38 @@ TEST(Explore, WhatASemaphoreReadsDependsOnTheOrderOfSignals) {
   const Exploration e = explore_exhaustively(f, {});
   EXPECT_TRUE(e.complete && !e.schedule_independent);
   EXPECT_THAT(seen, UnorderedElementsAre(0.0f, 1.0f, 2.0f));
+}
+
+// Which of two signallers ends a wait decides what is read afterwards, though neither reads itself. Not all of these
+// orders are reached, so that the exploration must not call itself complete.
+TEST(Explore, OrdersThatOneDecisionDoesNotReachMakeItIncomplete) {
+  Machine machine;
+  machine.devices = 3;
+  const Body body = [](Actor& a) {
+    a.enter();
+    if (a.device() != 0) {
+      a.signal_to(0, a.sem("reg", a.device()));
+      a.signal_to(0, a.sem("reg", 0));
+      return;
+    }
+    a.wait(a.sem("reg", 0), 1);
+    a.store(a.row("b", 0), static_cast<float>(a.count(a.sem("reg", 2))));
+    a.wait(a.sem("reg", 0), 1);
+    a.wait(a.sem("reg", 1), 1);
+    a.wait(a.sem("reg", 2), 1);
+  };
+  std::set<float> seen;
+  const RunFunction f = [&](const ScheduleSpec& spec) {
+    const Outcome out = run_recorded(machine, spec, body);
+    seen.insert(first(out, "b", 0));
+    return RunOutcome{false, out.independent, out.decisions, out.alternatives, out.has_all_alternatives};
+  };
+  EXPECT_FALSE(explore_exhaustively(f, {}).complete && seen.size() < 2);
+}
+
+TEST(Explore, WhatARunDoesNotKeepMakesItIncomplete) {
+  const RunFunction f = [](const ScheduleSpec&) { return RunOutcome{.has_all_alternatives = false}; };
+  EXPECT_FALSE(explore_exhaustively(f, {}).complete);
 }
 
 // Messages between two cores arrive in order in every schedule: what only that orders happens in one order.

@@ -62,6 +62,7 @@ struct Outcome {
   bool independent = false;
   std::string decisions;
   std::vector<std::string> alternatives;
+  bool has_all_alternatives = true;
   std::vector<std::map<std::string, std::vector<float>>> arrays;  // by device
   std::map<std::string, std::vector<int64_t>> counts;             // of device 0's semaphores
   int runs = 0;

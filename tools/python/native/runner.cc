@@ -74,7 +74,8 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
     const bool failed = !report.incomplete.empty() || std::ranges::any_of(report.findings, [&](const Finding& f) {
       return f.severity >= kernel.options.threshold;
     });
-    return RunOutcome{failed, report.schedule_independent, report.replay, std::move(result.alternatives)};
+    return RunOutcome{failed, report.schedule_independent, report.replay, std::move(result.alternatives),
+                      result.has_all_alternatives};
   };
   const ExploreOptions explore_options{left, kMaxExploredRuns, options.sync.seed};
   const Exploration e = all ? explore_exhaustively(run, explore_options) : explore(run, explore_options);
