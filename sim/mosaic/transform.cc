@@ -9,8 +9,7 @@ namespace {
 
 class DependenceAnalysis {
  public:
-  DependenceAnalysis(const Function& f, int grid_rank)
-      : f_(f), of_(f.value_types.size()), constant_(f.value_types.size()) {
+  DependenceAnalysis(const Function& f, int grid_rank) : of_(f.value_types.size()), constant_(f.value_types.size()) {
     const Block& block = f.body.block();
     for (uint32_t i = 0; i < block.arg_count; ++i)
       if (static_cast<int>(i) < grid_rank) of_[block.first_arg + i].grid_axes = 1u << i;
@@ -79,7 +78,6 @@ class DependenceAnalysis {
     }
   }
 
-  const Function& f_;
   std::vector<Dependence> of_;
   std::vector<std::optional<int64_t>> constant_;
   Dependence result_;
