@@ -65,13 +65,8 @@ void check_operands(const CommandLine& line, const Subject& s) {
 }
 
 void check_expected(const CommandLine& line, const Subject& s) {
+  refuse_unknown_results(s, line.run);
   for (const auto& [key, file] : line.run.expect) {
-    const auto [result, device] = key;
-    const std::string where =
-        "--expect " + std::to_string(result) + (device > 0 ? ".dev" + std::to_string(device) : "");
-    if (static_cast<size_t>(result) >= s.results.size())
-      throw InputError(where, s.name + " has " + plural(static_cast<int64_t>(s.results.size()), "result"));
-    if (device >= s.devices) throw InputError(where, s.name + " runs on " + plural(s.devices, "device"));
     const size_t tensor = file.rfind(".safetensors:");
     const InputFile readable(tensor == std::string::npos ? file : file.substr(0, tensor + 12));  // before the run
   }

@@ -102,8 +102,8 @@ struct KernelCase {
   // plainly in the kernel's own types and numerics, so that its error says how much rounding is to be expected.
   std::function<Arrays(std::span<const HostArray> operands)> reference;
   std::function<Arrays(std::span<const HostArray> operands, Numerics numerics)> naive;
-  // Only adds, multiplies, compares and moves: small integers give exact results in every type.
-  bool is_exact_on_integers = false;
+  // Exponentials, divisions and the like: --integers cannot ask for equal bits.
+  bool is_inexact_on_integers = false;
   // Instead of `reference` when results depend on other devices' operands: one entry per device, in and out.
   std::function<std::vector<Arrays>(std::span<const Arrays> operands)> device_reference;
   std::vector<ResultRule> rules;  // per result; missing ones are defaults

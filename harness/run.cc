@@ -17,21 +17,10 @@
 namespace tilecheck {
 namespace {
 
-// Of --expect: results and devices that are not there would never be compared.
-void refuse_unknown_results(const Subject& s, const RunOptions& options) {
-  for (const auto& [key, file] : options.expect) {
-    const auto [result, device] = key;
-    if (result >= 0 && result < static_cast<int>(s.results.size()) && device >= 0 && device < s.devices) continue;
-    throw InputError("--expect " + std::to_string(result) + (s.devices > 1 ? ".dev" + std::to_string(device) : ""),
-                     "no such result: " + s.name + " has " + plural(static_cast<int64_t>(s.results.size()), "result") +
-                         (s.devices > 1 ? " on each of " + plural(s.devices, "device") : "") + ", counted from 0");
-  }
-}
-
 CompareRule rule_for(const RunOptions& options, const ResultRule& rule, const HostArray& result,
-                     const HostArray& expected, bool has_naive, bool exact_on_integers = true) {
+                     const HostArray& expected, bool has_naive, bool wants_equal_bits) {
   if (options.atol || options.rtol) return {.atol = options.atol.value_or(0), .rtol = options.rtol.value_or(0)};
-  if ((options.bit_equal && exact_on_integers) || rule.bit_equal) return {.bit_equal = true};
+  if (wants_equal_bits || rule.bit_equal) return {.bit_equal = true};
   CompareRule r = default_rule(result.dtype(), expected);
   if (r.bit_equal) return r;
   if (rule.atol >= 0) r.atol = rule.atol;
@@ -120,7 +109,7 @@ class Judge {
       const HostArray expected = read_array(file->second, info.dtype);
       check_shape(info, expected, file->second);
       r.against = file->second;
-      r.comparison = compare(array, expected, rule_for(options_, rule, array, expected, false));
+      r.comparison = compare(array, expected, rule_for(options_, rule, array, expected, false, options_.bit_equal));
       return;
     }
     if (!options_.compare) return;
@@ -143,14 +132,13 @@ class Judge {
     }
     if (d >= reference_.size() || i >= reference_[d].size() || !is_set(reference_[d][i])) return;
     check_shape(info, reference_[d][i], "reference of " + subject_.name);
-    const bool whole = options_.bit_equal && subject_.is_exact_on_integers;
+    const bool whole = options_.bit_equal && !subject_.is_inexact_on_integers;
     const HostArray expected =
         whole && is_floating(array.dtype()) ? reference_[d][i].convert(array.dtype()) : reference_[d][i];
     const bool has_naive = d < naive_.size() && i < naive_[d].size() && is_set(naive_[d][i]);
     r.against = "reference";
-    r.comparison =
-        compare(array, expected, rule_for(options_, rule, array, expected, has_naive, subject_.is_exact_on_integers),
-                has_naive ? &naive_[d][i] : nullptr);
+    r.comparison = compare(array, expected, rule_for(options_, rule, array, expected, has_naive, whole),
+                           has_naive ? &naive_[d][i] : nullptr);
   }
 
   static bool is_set(const HostArray& a) { return a.data() != nullptr || a.size() == 0; }
@@ -208,8 +196,7 @@ void launch_subject(const Subject& subject, const Launchable& launched, const La
   if (!run.followed_schedule && !options.sync.record_decisions)
     result.outcome.warnings.push_back(
         "the schedule's decisions were not all possible where they stand: they come from another kernel, other "
-        "operands "
-        "or other options");
+        "operands or other options");
   result.devices = std::move(run.devices);
   if (subject.declared_result)
     for (DeviceResults& device : result.devices)
@@ -220,6 +207,16 @@ void launch_subject(const Subject& subject, const Launchable& launched, const La
 
 }  // namespace
 
+void refuse_unknown_results(const Subject& s, const RunOptions& options) {
+  for (const auto& [key, file] : options.expect) {
+    const auto [result, device] = key;
+    if (result >= 0 && result < static_cast<int>(s.results.size()) && device >= 0 && device < s.devices) continue;
+    throw InputError("--expect " + std::to_string(result) + (device > 0 ? ".dev" + std::to_string(device) : ""),
+                     "no such result: " + s.name + " has " + plural(static_cast<int64_t>(s.results.size()), "result") +
+                         " on " + plural(s.devices, "device") + ", counted from 0");
+  }
+}
+
 RunResult run_subject(const Subject& subject, const RunOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   RunResult result;
@@ -228,7 +225,7 @@ RunResult run_subject(const Subject& subject, const RunOptions& options) {
   o.source_folder = subject.source_folder;
   o.headline = subject.headline;
   refuse_unknown_results(subject, options);
-  if (options.bit_equal && !subject.is_exact_on_integers && subject.reference)
+  if (options.bit_equal && subject.is_inexact_on_integers)
     o.warnings.push_back(subject.name + " is not exact on integers: judged by its own rule instead of bit by bit");
   log_line(LogLevel::info, "run " + subject.name + ", schedule " + to_string(options.launch.sync.schedule) + ", seed " +
                                std::to_string(options.seed));

@@ -41,6 +41,8 @@ struct RunResult {
 };
 
 // Bad operands, options or specs: InputError. What is not modelled ends in the outcome.
+// InputError for an expected file of a result or device that is not there: it would never be compared.
+void refuse_unknown_results(const Subject& subject, const RunOptions& options);
 RunResult run_subject(const Subject& subject, const RunOptions& options);
 
 // For tests: EXPECT_THAT(run(my_case), IsClean()) with harness/matchers.h.

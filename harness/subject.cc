@@ -58,7 +58,7 @@ Subject subject_of(const KernelCase& c, std::string name) {
       for (const Arrays& device : operands) all.push_back(naive(device, numerics));
       return all;
     };
-  s.is_exact_on_integers = c.is_exact_on_integers;
+  s.is_inexact_on_integers = c.is_inexact_on_integers;
   s.rules = c.rules;
   return s;
 }

@@ -68,7 +68,7 @@ struct Subject {
   // What the results should be; all may be unset.
   std::function<std::vector<Arrays>(std::span<const Arrays> operands)> reference;  // per device, per result
   std::function<std::vector<Arrays>(std::span<const Arrays> operands, Numerics)> naive;
-  bool is_exact_on_integers = false;  // see KernelCase
+  bool is_inexact_on_integers = false;  // see KernelCase
   std::vector<ResultRule> rules;
   std::function<std::optional<Expected>(int device, int result)> expected;
   std::map<std::pair<int, int>, std::string> operand_files;  // (device, operand): where a capture keeps it

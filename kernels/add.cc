@@ -42,7 +42,6 @@ KernelCase make(const ParamValues& params) {
   c.spec.out = {window("z", here())};
   if (params.flag("in_place")) c.spec.aliases = {{.input = 0, .output = 0}};
   c.body = body;
-  c.is_exact_on_integers = true;
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::add(to_reference(in[0]), to_reference(in[1])))};
   };

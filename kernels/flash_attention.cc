@@ -258,6 +258,7 @@ KernelCase flash_attention_case(const FlashAttention& p) {
     c.hints[3].values = [p](uint64_t seed, int) { return packed_segments({p.batch, p.q_len, 1}, seed); };
     c.hints[4].values = [p](uint64_t seed, int) { return packed_segments({p.batch, 1, p.kv_len}, seed); };
   }
+  c.is_inexact_on_integers = true;
   c.reference = [p](std::span<const HostArray> in) { return reference_of(p, in); };
   c.naive = [p](std::span<const HostArray> in, Numerics numerics) { return naive_of(p, in, numerics); };
   const Shape q_shape{p.batch, p.heads, p.q_len, p.head_dim}, kv_shape{p.batch, p.heads, p.kv_len, p.head_dim};

@@ -68,6 +68,7 @@ KernelCase make(const ParamValues& params) {
   c.spec.out = {rows_window("y", here())};
   c.body = body_for(epsilon);
   c.hints = {{.low = -2, .high = 4}, {.low = 0.5, .high = 1.5}, {}};
+  c.is_inexact_on_integers = true;
   c.reference = [epsilon](std::span<const HostArray> in) {
     const auto row = [](const HostArray& array) {
       return reference::Array({array.size()}, to_reference(array).values);

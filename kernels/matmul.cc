@@ -79,7 +79,6 @@ KernelCase make(const ParamValues& params) {
   c.spec.scratch = {{.name = "sum", .dtype = sum_dtype, .shape = {block_m, block_n}}};
   c.body = body_for(k, block_k);
   c.hints.assign(2, {.int_low = -8, .int_high = 8});
-  c.is_exact_on_integers = true;
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::matmul(to_reference(in[0]), to_reference(in[1])))};
   };

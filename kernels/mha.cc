@@ -87,6 +87,7 @@ KernelCase mha_case(const Mha& p) {
   if (p.return_residuals) c.spec.out.push_back(mha_rows_window("logsumexp", p, p.block_q, Shown::block, here()));
   c.body = [p](Core& core, std::span<const Ref> refs) { body(p, core, Refs(p, refs)); };
   c.hints = mha_forward_hints(p);
+  c.is_inexact_on_integers = true;
   c.reference = [p](std::span<const HostArray> in) { return mha_forward_reference(p, in); };
   c.naive = [p](std::span<const HostArray> in, Numerics numerics) { return mha_forward_naive(p, in, numerics); };
   c.headline = p.headline();

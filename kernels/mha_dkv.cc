@@ -83,6 +83,7 @@ KernelCase mha_dkv_case(const Mha& p) {
   c.body = [p](Core& core, std::span<const Ref> refs) { body(p, core, Refs(p, refs)); };
   c.hints = mha_backward_hints(p);
   const auto last_two = [](const Arrays& all) { return Arrays{all[1], all[2]}; };
+  c.is_inexact_on_integers = true;
   c.reference = [p, last_two](std::span<const HostArray> in) { return last_two(mha_backward_reference(p, in)); };
   c.naive = [p, last_two](std::span<const HostArray> in, Numerics numerics) {
     return last_two(mha_backward_naive(p, in, numerics));

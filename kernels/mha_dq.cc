@@ -74,6 +74,7 @@ KernelCase mha_dq_case(const Mha& p) {
   c.spec.out = {mha_window("dq", p, p.q_shape(), q, Shown::block, here())};
   c.body = [p](Core& core, std::span<const Ref> refs) { body(p, core, Refs(p, refs)); };
   c.hints = mha_backward_hints(p);
+  c.is_inexact_on_integers = true;
   c.reference = [p](std::span<const HostArray> in) { return Arrays{mha_backward_reference(p, in)[0]}; };
   c.naive = [p](std::span<const HostArray> in, Numerics numerics) {
     return Arrays{mha_backward_naive(p, in, numerics)[0]};

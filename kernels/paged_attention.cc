@@ -251,6 +251,7 @@ KernelCase paged_attention_case(const PagedAttention& p) {
   c.hints.resize(2);
   c.hints[0].values = [p](uint64_t seed, int) { return some_lengths(p, seed); };
   c.hints[1].values = [p](uint64_t seed, int) { return some_table(p, seed); };
+  c.is_inexact_on_integers = true;
   c.reference = [p](std::span<const HostArray> in) { return reference_of(p, in); };
   c.naive = [p](std::span<const HostArray> in, Numerics numerics) { return naive_of(p, in, numerics); };
   c.headline = "q " + array_text(p.dtype, c.spec.in[0].array) + ", k,v pages " +

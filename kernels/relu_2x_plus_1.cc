@@ -32,7 +32,6 @@ KernelCase make(const ParamValues& params) {
   c.spec.out = {{.name = "y", .dtype = dtype, .array = {n}, .block = {block}, .index = own_block, .at = here()}};
   c.body = body;
   c.hints = {{.int_low = -8, .int_high = 8}};
-  c.is_exact_on_integers = true;
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::relu_2x_plus_1(to_reference(in[0])))};
   };

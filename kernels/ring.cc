@@ -88,7 +88,6 @@ KernelCase ring_case(std::string name, const Ring& ring, const Shape& x, const S
   c.spec.collective_id = 0;
   c.spec.has_communication = true;
   c.devices = ring.devices;
-  c.is_exact_on_integers = true;
   c.device_reference = [reference = std::move(reference)](std::span<const Arrays> in) {
     reference::PerDevice all;
     for (const Arrays& device : in) all.push_back(to_reference(device[0]));

@@ -49,6 +49,7 @@ KernelCase make(const ParamValues& params) {
   c.spec.out = {window("y", here())};
   c.body = body;
   c.hints = {{.low = -4, .high = 4}};
+  c.is_inexact_on_integers = true;
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::softmax_rows(to_reference(in[0])))};
   };

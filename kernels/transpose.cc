@@ -47,7 +47,6 @@ KernelCase make(const ParamValues& params) {
                      },
                  .at = here()}};
   c.body = body;
-  c.is_exact_on_integers = true;
   c.reference = [](std::span<const HostArray> in) {
     return Arrays{from_reference(reference::transpose(to_reference(in[0])))};
   };
