@@ -12,6 +12,7 @@
 #include "sim/machine/fp_control.h"
 #include "sim/machine/pipeline.h"
 #include "sim/machine/smem_prefetch.h"
+#include "sim/spec/place_block.h"
 #include "sim/spec/traffic.h"
 #include "sim/types/error.h"
 
@@ -64,22 +65,28 @@ std::vector<GridPart> cut(const KernelSpec& spec, int64_t wanted) {
 bool outputs_disjoint(const KernelSpec& spec, const std::vector<GridPart>& parts, const PrefetchReader* prefetch) {
   KernelSpec outputs = spec;
   outputs.in.clear();
-  std::vector<std::vector<std::pair<Dims, size_t>>> owners(spec.out.size());
+  std::vector<Dims> counts;
+  std::vector<std::vector<uint16_t>> owners;  // of each block: 1 + the part that enters it; 0: none so far
+  for (const Window& w : spec.out) {
+    for (const BlockDim& d : w.block)
+      if (d.kind == BlockDim::Kind::element) return false;  // blocks may overlap partly
+    counts.push_back(block_counts(w));
+    if (element_count(counts.back()) > kMaxTrackedBlocks) return false;
+    owners.emplace_back(static_cast<size_t>(element_count(counts.back())));
+  }
   for (size_t p = 0; p < parts.size(); ++p) {
+    const auto part = static_cast<uint16_t>(p + 1);
     PlanCursor cursor(outputs, parts[p], prefetch);
     while (cursor.advance())
-      for (size_t w = 0; w < spec.out.size(); ++w)
-        if (cursor.visits()[w].enter && cursor.visits()[w].first) owners[w].emplace_back(cursor.visits()[w].origin, p);
-  }
-  const auto less = [](const auto& a, const auto& b) {
-    return std::lexicographical_compare(a.first.begin(), a.first.end(), b.first.begin(), b.first.end());
-  };
-  for (size_t w = 0; w < owners.size(); ++w) {
-    for (const BlockDim& d : spec.out[w].block)
-      if (d.kind == BlockDim::Kind::element) return false;  // blocks may overlap partly
-    std::sort(owners[w].begin(), owners[w].end(), less);
-    for (size_t i = 1; i < owners[w].size(); ++i)
-      if (owners[w][i].first == owners[w][i - 1].first && owners[w][i].second != owners[w][i - 1].second) return false;
+      for (size_t w = 0; w < spec.out.size(); ++w) {
+        const Visit& visit = cursor.visits()[w];
+        if (!visit.enter || !visit.first) continue;
+        const int64_t number = block_number(visit.block, counts[w]);
+        if (number < 0) return false;  // the serial run names it
+        uint16_t& owner = owners[w][static_cast<size_t>(number)];
+        if (owner != 0 && owner != part) return false;
+        owner = part;
+      }
   }
   return true;
 }
@@ -120,7 +127,7 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
                                         const LaunchOptions& options) {
   if (!may_run_in_parts(spec, options)) return std::nullopt;
   const std::vector<GridPart> parts = cut(spec, options.threads * kPartsPerThread);
-  if (parts.size() < 2) return std::nullopt;
+  if (parts.size() < 2 || parts.size() >= UINT16_MAX) return std::nullopt;
 
   // What the parts share must not change shape under them. Fresh garbage is not laid out: a run that leaves an element
   // undefined makes a finding, which discards the parts.
