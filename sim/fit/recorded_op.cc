@@ -8,9 +8,9 @@ namespace {
 
 struct Entry {
   OpId op;
-  OpKind kind;
-  Fn fn = Fn::none;
-  bool is_unsigned = false;
+  NamedKind is;
+  constexpr Entry(OpId id, OpKind kind, Fn fn = Fn::none, bool is_unsigned = false)
+      : op(id), is{kind, fn, is_unsigned} {}
 };
 
 // Elementwise operations without a function of their own here are Fn::other.
@@ -117,6 +117,13 @@ const std::array<const Entry*, kOpCount> kByOp = [] {
   return table;
 }();
 
+}  // namespace
+
+std::optional<NamedKind> named_kind(OpId op) {
+  const Entry* entry = kByOp[static_cast<size_t>(op)];
+  return entry ? std::optional(entry->is) : std::nullopt;
+}
+
 Fn compare_fn(Predicate predicate) {
   switch (predicate) {
     case Predicate::oeq:
@@ -152,6 +159,8 @@ Fn compare_fn(Predicate predicate) {
   }
 }
 
+namespace {
+
 MatmulDims matmul_dims(const OpCall& call, const Shape& lhs, const Shape& rhs) {
   const auto product = [](const Shape& shape, const Dims& which) {
     int64_t n = 1;
@@ -179,22 +188,22 @@ bool stretches_scalars(OpKind kind) { return kind == OpKind::elementwise || kind
 Op recorded_op(const OpCall& call, std::span<const Tile> operands) {
   Op op;
   op.name = info(call.op).name;
-  const Entry* entry = kByOp[static_cast<size_t>(call.op)];
-  if (entry == nullptr) {
+  const std::optional<NamedKind> is = named_kind(call.op);
+  if (!is) {
     op.kind = info(call.op).elementwise ? OpKind::elementwise : OpKind::opaque;
     op.fn = op.kind == OpKind::opaque ? Fn::none : Fn::other;
     return op;
   }
-  op.kind = entry->kind;
-  op.fn = entry->fn;
-  op.is_unsigned = entry->is_unsigned;
+  op.kind = is->kind;
+  op.fn = is->fn;
+  op.is_unsigned = is->is_unsigned;
   switch (op.kind) {
     case OpKind::elementwise:
       if (call.op == OpId::reciprocal && call.approx) op.fn = Fn::approx_reciprocal;
       break;
     case OpKind::compare:
       op.fn = compare_fn(call.predicate);
-      op.is_unsigned = call.predicate >= Predicate::iult;
+      op.is_unsigned = is_unsigned(call.predicate);
       break;
     case OpKind::iota:
     case OpKind::transpose:

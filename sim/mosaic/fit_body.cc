@@ -8,6 +8,7 @@
 #include "sim/fit/simplify.h"
 #include "sim/mosaic/fit_ops.h"
 #include "sim/mosaic/op_attrs.h"
+#include "sim/mosaic/tile_ops.h"
 #include "sim/types/error.h"
 #include "sim/types/float_formats.h"
 
@@ -131,7 +132,7 @@ class Converter {
   }
 
   void convert(const Op& op, fit::Block& to) {
-    if (const FitOp* simple = find_fit_op(op.code)) {
+    if (const std::optional<fit::NamedKind> simple = find_fit_op(op.code)) {
       fit::Op out = start(op, simple->kind);
       out.fn = simple->fn;
       out.is_unsigned = simple->is_unsigned;
@@ -246,7 +247,8 @@ class Converter {
   void attributes(const Op& op, fit::Op& out) const {
     switch (out.kind) {
       case OpKind::compare:
-        out.fn = compare_fn(op, out.is_unsigned);
+        out.fn = fit::compare_fn(predicate(op));
+        out.is_unsigned = fit::is_unsigned(predicate(op));
         break;
       case OpKind::iota:
         out.axes =

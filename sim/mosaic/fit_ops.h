@@ -1,22 +1,18 @@
 // Which kind of fit operation each payload operation is, where that needs no more than its name.
 #pragma once
 
+#include <optional>
+
 #include "sim/fit/body.h"
+#include "sim/fit/recorded_op.h"
 #include "sim/mosaic/ir.h"
 
 namespace tilecheck::mosaic {
 
-struct FitOp {
-  OpCode code;
-  fit::OpKind kind;
-  fit::Fn fn = fit::Fn::none;
-  bool is_unsigned = false;
-};
-// Null for operations with regions, memory operations and those the fit model has no kind for.
-const FitOp* find_fit_op(OpCode code);
+// None for operations with regions, memory operations and those the fit model has no kind for. What an operation of the
+// tile table does is that operation to the fit model too.
+std::optional<fit::NamedKind> find_fit_op(OpCode code);
 
-// The function of arith.cmpi and arith.cmpf; sets is_unsigned. Unordered float comparisons count as ordered.
-fit::Fn compare_fn(const Op& op, bool& is_unsigned);
 // The function of a reduction.
 fit::Fn reduce_fn(const Op& op);
 
