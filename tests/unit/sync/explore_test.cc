@@ -142,7 +142,9 @@ TEST(Explore, OrdersThatOneDecisionDoesNotReachMakeItIncomplete) {
     seen.insert(first(out, "b", 0));
     return RunOutcome{false, out.independent, out.decisions, out.alternatives, out.has_all_alternatives};
   };
-  EXPECT_FALSE(explore_exhaustively(f, {}).complete && seen.size() < 2);
+  // Once orders like these are reached, `seen` holds 0 too, and the exploration may be complete.
+  const bool is_complete = explore_exhaustively(f, {}).complete;
+  EXPECT_TRUE(!is_complete || seen.size() == 2) << "complete, but only one of two outcomes was seen";
 }
 
 TEST(Explore, WhatARunDoesNotKeepMakesItIncomplete) {
