@@ -76,7 +76,6 @@ std::string listed(const Dims& dims, const char* open, const char* close) {
 }
 }  // namespace
 
-std::string step_text(const Dims& step) { return listed(step, "(", ")"); }
 std::string index_text(const Dims& index) { return listed(index, "[", "]"); }
 std::string array_text(DType dtype, const Shape& shape) { return std::string(name(dtype)) + listed(shape, "[", "]"); }
 

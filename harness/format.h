@@ -18,7 +18,6 @@ std::string human_count(double value);                     // "168 k", "1.2 M"
 std::string compact(double value);                         // "3.9e-03", "0.81", "12"
 std::string percent(double share);                         // "16%", "1.6%"
 std::string plural(int64_t count, std::string_view noun);  // "1 error", "2 errors"
-std::string step_text(const Dims& step);                   // "(0,3)"
 std::string index_text(const Dims& index);                 // "[0,5,1311,77]"
 std::string array_text(DType dtype, const Shape& shape);   // "bf16[1,8,2048,128]"
 std::string join(std::span<const std::string> parts, std::string_view separator);

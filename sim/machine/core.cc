@@ -9,12 +9,12 @@
 namespace tilecheck {
 namespace {
 
-std::string step_text(const MachineState& s) {
-  return s.spec->grid.empty() ? std::string() : "step " + to_tuple(s.step) + " ";
+std::string at_step(const MachineState& s) {
+  return s.spec->grid.empty() ? std::string() : "step " + step_text(s.step) + " ";
 }
 
 Finding finding_on(const MachineState& s, Kind kind, std::string message, const Ref& ref, Loc at) {
-  Finding f = Finding::make(kind, step_text(s) + std::move(message), at);
+  Finding f = Finding::make(kind, at_step(s) + std::move(message), at);
   f.buffer = ref.buffer->name;
   f.range = to_string(ref.box);
   return f;
@@ -89,7 +89,7 @@ Counters& Core::counters() { return state_.counters; }
 void Core::report(Finding finding) { state_.report(std::move(finding)); }
 
 void Core::undefined_use(const char* what, Loc at) {
-  Finding f = Finding::make(Kind::undefined_use, step_text(state_) + what + " was computed from undefined memory", at);
+  Finding f = Finding::make(Kind::undefined_use, at_step(state_) + what + " was computed from undefined memory", at);
   state_.report(std::move(f));
   throw StopRun{};
 }

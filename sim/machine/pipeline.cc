@@ -12,13 +12,6 @@
 namespace tilecheck {
 namespace {
 
-// "(0,3)", as findings write grid steps.
-std::string tuple_text(const Dims& step) {
-  std::string text = "(";
-  for (int i = 0; i < step.rank(); ++i) text += (i ? "," : "") + std::to_string(step[i]);
-  return text + ")";
-}
-
 class Pipeline {
  public:
   Pipeline(MachineState& state, bool through_engine) : state_(state), through_engine_(through_engine) {
@@ -100,7 +93,7 @@ void Pipeline::check_range(size_t w, const Visit& visit, const Dims& step) {
     if (window.array[d] == 0) continue;
     Finding f = Finding::make(Kind::out_of_bounds_block,
                               "index map of '" + window.name + "' gives block " + to_tuple(visit.block) + " at step " +
-                                  to_tuple(step) + "; dimension " + std::to_string(d) + " has blocks 0 to " +
+                                  step_text(step) + "; dimension " + std::to_string(d) + " has blocks 0 to " +
                                   std::to_string(last),
                               window.at);
     f.step = step;
@@ -145,7 +138,7 @@ void Pipeline::submit(size_t w, int slot, const Ref& in_array, const Ref& in_slo
   request.done = {state_.windows[w].semaphores.get(), slot};
   request.pipeline = true;
   request.label =
-      std::string(fetch ? "fetch of '" : "write-back of '") + windows_[w]->name + "' for step " + tuple_text(step);
+      std::string(fetch ? "fetch of '" : "write-back of '") + windows_[w]->name + "' for step " + step_text(step);
   state_.engine->start(state_.agent, request, windows_[w]->at);
 }
 
@@ -183,7 +176,7 @@ void Pipeline::enter_output(size_t w, const Visit& visit) {
   if (!visit.first && !aliased_[w] && !loads_output(w)) {
     Finding f = Finding::make(Kind::output_revisited,
                               "output '" + windows_[w]->name + "' enters block " + to_tuple(visit.block) +
-                                  " again at step " + to_tuple(state_.step) + " after leaving it",
+                                  " again at step " + step_text(state_.step) + " after leaving it",
                               windows_[w]->at);
     f.buffer = windows_[w]->name;
     f.helps.push_back("order the grid so that all steps of one output block follow each other");
@@ -201,7 +194,7 @@ void Pipeline::check_write_back(size_t w, const Visit& visit) {
   if (slot.shadow.state() != Shadow::State::undefined || slot.array.size() == 0) return;
   Finding f = Finding::make(Kind::undefined_output,
                             "block " + to_tuple(visit.block) + " of output '" + windows_[w]->name +
-                                "' is written back at step " + to_tuple(state_.step) + " with no element written",
+                                "' is written back at step " + step_text(state_.step) + " with no element written",
                             windows_[w]->at);
   f.severity = Severity::warning;
   f.buffer = windows_[w]->name;
@@ -315,7 +308,7 @@ void Pipeline::run(const Body& body, const GridPart& part, const StepHook& after
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& e) {
-      throw InputError("kernel " + state_.spec->name, "its body threw at step " + to_tuple(cursor.step()) +
+      throw InputError("kernel " + state_.spec->name, "its body threw at step " + step_text(cursor.step()) +
                                                           " of device " + std::to_string(state_.device) + ": " +
                                                           e.what());
     }

@@ -43,7 +43,7 @@ RecordingRun::~RecordingRun() = default;
 const Buffer* RecordingRun::barrier() const { return state_->barrier.get(); }
 
 void RecordingRun::run(const Dims& step, BodyRecorder& recorder) {
-  const std::string where = spec_.grid.empty() ? std::string() : " at step " + to_tuple(step);
+  const std::string where = spec_.grid.empty() ? std::string() : " at step " + step_text(step);
   MachineState& s = *state_;
   std::vector<Finding> findings;
   FindingSink sink(findings);

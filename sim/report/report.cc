@@ -5,6 +5,12 @@
 #include <cstring>
 
 namespace tilecheck {
+
+std::string step_text(const Dims& step) {
+  std::string text = "(";
+  for (int i = 0; i < step.rank(); ++i) text += (i ? "," : "") + std::to_string(step[i]);
+  return text + ")";
+}
 namespace {
 
 bool same_place(const Loc& a, const Loc& b) {

@@ -12,6 +12,8 @@
 
 namespace tilecheck {
 
+std::string step_text(const Dims& step);  // "(0,3)": grid coordinates, as all messages write them
+
 // One place that a finding shows, with what happened there ("core 0 reads the same bytes, step (0,3)").
 struct Label {
   Loc at;

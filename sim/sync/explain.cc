@@ -42,12 +42,7 @@ std::vector<std::string> copies_on(const Semaphore& s) {
 
 }  // namespace
 
-std::string where(const Dims& step) {
-  if (step.empty()) return "";
-  std::string text = ", step (";
-  for (int i = 0; i < step.rank(); ++i) text += (i ? "," : "") + std::to_string(step[i]);
-  return text + ")";
-}
+std::string where(const Dims& step) { return step.empty() ? "" : ", step " + step_text(step); }
 
 std::string name_of(const Event& copy) {
   const std::string number = "DMA #" + std::to_string(copy.dma);

@@ -198,7 +198,7 @@ std::string failure_of(const tilecheck::Body& body) {
 
 TEST(Record, BodiesThatDoNotEnd) {
   EXPECT_EQ(failure_of([](Core&, std::span<const Ref>) { throw std::runtime_error("no luck"); }),
-            "recording the body at step (0,): it throws no luck");
+            "recording the body at step (0): it throws no luck");
   EXPECT_NE(failure_of([](Core& core, std::span<const Ref> refs) {
               if (core.load(refs[0]).at(3) > 0) core.store(refs[1], 0.0);
             }).find("outside of core's operations"),

@@ -315,7 +315,7 @@ TEST(Bodies, WhatTheyThrowIsOneErrorWithItsStep) {
       run(s, body, {iota_array(DType::f32, {4, 128})}, options);
       ADD_FAILURE() << "nothing was thrown";
     } catch (const InputError& e) {
-      EXPECT_STREQ(e.what(), "kernel rows: its body threw at step (2,) of device 0: no such page");
+      EXPECT_STREQ(e.what(), "kernel rows: its body threw at step (2) of device 0: no such page");
     }
   }
 }
