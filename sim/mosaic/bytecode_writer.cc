@@ -64,6 +64,22 @@ class Interned {
   std::vector<const std::string*> order_;
 };
 
+// Key of a table whose entries belong to dialects: the dialect's number in eight bytes, then what tells its entries
+// apart. (Not its name: a name may hold any byte.)
+struct OfDialect {
+  uint64_t dialect;
+  std::string_view rest;
+
+  static std::string key(uint64_t dialect, std::string_view rest) {
+    std::string out(sizeof dialect, '\0');
+    std::memcpy(out.data(), &dialect, sizeof dialect);
+    return out.append(rest);
+  }
+  explicit OfDialect(std::string_view key) : rest(key.substr(sizeof dialect)) {
+    std::memcpy(&dialect, key.data(), sizeof dialect);
+  }
+};
+
 class Writer {
  public:
   Writer(const Module& module, const WriteOptions& options)
@@ -127,35 +143,37 @@ class Writer {
     for (const std::string* name : dialects_.order()) out.varint(string(*name));
     // Operation names, keyed by dialect number and name: one group each keeps the numbering simple.
     for (const std::string* key : op_names_.order()) {
-      const size_t bar = key->find('|');
-      out.varint(dialects_.add(key->substr(0, bar)));
+      const OfDialect name(*key);
+      out.varint(name.dialect);
       out.varint(1);
-      out.varint(string(key->substr(bar + 1)));
+      out.varint(string(name.rest));
     }
     return out;
   }
 
-  // Entries are keyed "dialect|c" or "dialect|t" followed by their bytes (custom encoding or text).
+  // Entries are keyed by their dialect and 'c' or 't' followed by their bytes (custom encoding or text).
   std::pair<Bytes, Bytes> attributes() {
     Bytes data, offsets;
     offsets.varint(attrs_.order().size());
     offsets.varint(types_.order().size());
     for (const Interned* table : {&attrs_, &types_})
       for (const std::string* key : table->order()) {
-        const size_t bar = key->find('|');
-        const std::string_view bytes = std::string_view(*key).substr(bar + 2);
-        offsets.varint(dialects_.add(key->substr(0, bar)));
+        const OfDialect entry(*key);
+        const std::string_view bytes = entry.rest.substr(1);
+        offsets.varint(entry.dialect);
         offsets.varint(1);
-        offsets.varint_flag(bytes.size(), (*key)[bar + 1] == 'c');
+        offsets.varint_flag(bytes.size(), entry.rest[0] == 'c');
         data.raw(bytes);
       }
     return {std::move(data), std::move(offsets)};
   }
 
-  uint64_t custom(Interned& table, const Bytes& bytes) { return table.add("builtin|c" + bytes.str()); }
+  uint64_t custom(Interned& table, const Bytes& bytes) {
+    return table.add(OfDialect::key(dialect("builtin"), "c" + bytes.str()));
+  }
   uint64_t text(Interned& table, std::string_view dialect_name, std::string_view written) {
-    dialect(dialect_name);
-    return table.add(std::string(dialect_name).append("|t").append(written).append(1, '\0'));
+    const std::string rest = std::string("t").append(written).append(1, '\0');
+    return table.add(OfDialect::key(dialect(dialect_name), rest));
   }
 
   // ---- types
@@ -428,9 +446,9 @@ class Writer {
   // ---- IR
 
   void op_header(Bytes& out, std::string_view dialect_name, std::string_view op_name, uint8_t mask, LocId loc) {
-    dialect(dialect_name);
+    const uint64_t number = dialect(dialect_name);
     string(op_name);
-    out.varint(op_names_.add(std::string(dialect_name).append("|").append(op_name)));
+    out.varint(op_names_.add(OfDialect::key(number, op_name)));
     out.byte(mask);
     out.varint(location(loc));
   }

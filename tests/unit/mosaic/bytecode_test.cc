@@ -143,6 +143,20 @@ TEST(Bytecode, KeepsOperationsBeforeTheStableForm) {
   EXPECT_EQ(read_bytecode(bytes, "test").functions.size(), 2u);
 }
 
+// Before the stable form an operation's dialect is what stands before its dot, whatever bytes that holds.
+TEST(Bytecode, KeepsDialectsOfAnyName) {
+  ModuleBuilder m(0);
+  m.kernel("odd", {}, [&](BlockBuilder& b) {
+    b.op("ari|h.remsi", {b.i32(7), b.i32(3)}, {m.i32()});
+    b.op("ari|t.x|y", {}, {}, {{"which", m.text("#a|b.c<1>")}});
+  });
+  const std::vector<uint8_t> first = write_bytecode(m.finish());
+  const Module module = read_bytecode(first, "test");
+  EXPECT_EQ(as_string(write_bytecode(module)), as_string(first));
+  for (const char* part : {"\"ari|h.remsi\"", "\"ari|t.x|y\"", "which = #a|b.c<1>"})
+    EXPECT_THAT(raw(first), HasSubstr(part));
+}
+
 TEST(Bytecode, ReadsEveryVersionOfTheContainer) {
   const std::string folder = std::string(TILECHECK_SOURCE_DIR) + "/tests/fixtures/bytecode/";
   std::vector<uint8_t> first;
