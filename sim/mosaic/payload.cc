@@ -106,7 +106,7 @@ Window Payload::window(int i, const Dims& grid) const {
   w.buffers = p.buffers;
   w.revisit = p.revisit;
   if (p.transform) {
-    w.index = index_map(shared_from_this(), transforms_[static_cast<size_t>(i)], kernel_.module, *p.transform, grid);
+    w.index = index_map(shared_from_this(), transforms_[static_cast<size_t>(i)], *p.transform, grid);
     w.at = kernel_.loc(p.transform->loc);
   } else if (p.transform_map) {
     w.index = index_map(shared_from_this(), *p.transform_map);

@@ -15,7 +15,7 @@ class DependenceAnalysis {
       if (static_cast<int>(i) < grid_rank) of_[block.first_arg + i].grid_axes = 1u << i;
     visit(block);
   }
-  Dependence result() const { return result_; }
+  std::vector<Dependence> results() const { return results_; }
 
  private:
   static void join(Dependence& into, const Dependence& from) {
@@ -59,7 +59,7 @@ class DependenceAnalysis {
           d.prefetch = true;
           break;
         case OpCode::func_return:
-          join(result_, d);
+          for (ValueId v : op.operands) results_.push_back(of_[v]);
           break;
         default:
           break;
@@ -80,7 +80,7 @@ class DependenceAnalysis {
 
   std::vector<Dependence> of_;
   std::vector<std::optional<int64_t>> constant_;
-  Dependence result_;
+  std::vector<Dependence> results_;
 };
 
 // Values of an index map: on the stack for maps of usual size, since they are evaluated at each step, on any thread.
@@ -131,22 +131,26 @@ Indices evaluate(const Program& program, const Dims& grid, std::span<const Index
 
 }  // namespace
 
-Dependence dependence_of(const Module&, const Function& transform, int grid_rank) {
-  return DependenceAnalysis(transform, grid_rank).result();
+std::vector<Dependence> dependences_of(const Function& transform, int grid_rank) {
+  return DependenceAnalysis(transform, grid_rank).results();
 }
 
-IndexMap index_map(std::shared_ptr<const void> owner, std::shared_ptr<const Program> program, const Module& module,
-                   const Function& transform, const Dims& grid) {
+IndexMap index_map(std::shared_ptr<const void> owner, std::shared_ptr<const Program> program, const Function& transform,
+                   const Dims& grid) {
   return IndexMap(
       [owner = std::move(owner), program = std::move(program), grid](
           std::span<const Index> at, const PrefetchRefs& prefetch) { return evaluate(*program, grid, at, prefetch); },
-      dependence_of(module, transform, grid.rank()));
+      dependences_of(transform, grid.rank()));
 }
 
 IndexMap index_map(std::shared_ptr<const void> owner, const AffineMap& map) {
-  Dependence d;
-  for (const AffineExpr& e : map.nodes)
-    if (e.kind == AffineExpr::Kind::dim) d.grid_axes |= 1u << e.value;
+  std::vector<uint32_t> axes;  // of each node
+  for (const AffineExpr& e : map.nodes) {
+    const bool is_leaf = e.kind == AffineExpr::Kind::symbol || e.kind == AffineExpr::Kind::constant;
+    axes.push_back(e.kind == AffineExpr::Kind::dim ? 1u << e.value : is_leaf ? 0 : axes[e.left] | axes[e.right]);
+  }
+  std::vector<Dependence> dependences;
+  for (uint32_t result : map.results) dependences.push_back({.grid_axes = axes[result]});
   return IndexMap(
       [owner = std::move(owner), &map](std::span<const Index> grid, const PrefetchRefs&) {
         std::array<int64_t, kMaxRank> dims{};
@@ -157,7 +161,7 @@ IndexMap index_map(std::shared_ptr<const void> owner, const AffineMap& map) {
               Index(map.eval(static_cast<int>(i), {dims.data(), grid.size()}));
         return out;
       },
-      d);
+      std::move(dependences));
 }
 
 }  // namespace tilecheck::mosaic

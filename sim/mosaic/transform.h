@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "sim/mosaic/ir.h"
 #include "sim/mosaic/program.h"
@@ -9,12 +10,12 @@
 
 namespace tilecheck::mosaic {
 
-// What a transform function's results depend on, with the foldings the TPU compiler makes (i * 0, i - i, i % 1).
-Dependence dependence_of(const Module& module, const Function& transform, int grid_rank);
+// What each result of a transform function depends on, with the foldings the TPU compiler makes (i * 0, i - i, i % 1).
+std::vector<Dependence> dependences_of(const Function& transform, int grid_rank);
 
 // `owner` keeps module and program alive as long as the map. grid: the extents, which a map may ask for.
-IndexMap index_map(std::shared_ptr<const void> owner, std::shared_ptr<const Program> program, const Module& module,
-                   const Function& transform, const Dims& grid);
+IndexMap index_map(std::shared_ptr<const void> owner, std::shared_ptr<const Program> program, const Function& transform,
+                   const Dims& grid);
 IndexMap index_map(std::shared_ptr<const void> owner, const AffineMap& map);
 
 }  // namespace tilecheck::mosaic

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "sim/types/shape.h"
 
@@ -40,10 +42,14 @@ class Index {
     i.dependence_.prefetch = true;
     return i;
   }
-  int64_t value() const { return value_; }
+  // The plain value, for branches and casts in a map. What it goes into cannot be seen: all indices may then depend on
+  // the axes that this one depends on, so prefer arithmetic, min and max.
+  int64_t value() const {
+    read_axes_ |= dependence_.grid_axes;
+    return value_;
+  }
+  explicit operator int64_t() const { return value(); }
   const Dependence& dependence() const { return dependence_; }
-  // For branches and casts in a map; what depends on the branch is then not seen, so prefer arithmetic, min and max.
-  explicit operator int64_t() const { return value_; }
 
   friend Index operator+(Index a, Index b) { return join(a.value_ + b.value_, a, b); }
   friend Index operator-(Index a, Index b) {
@@ -67,6 +73,10 @@ class Index {
   }
 
  private:
+  friend class IndexMap;
+  friend class PrefetchRefs;
+  static inline thread_local uint32_t read_axes_ = 0;  // of all plain values taken
+
   static Index join(int64_t value, const Index& a, const Index& b) {
     Index r(value);
     r.dependence_.grid_axes = a.dependence_.grid_axes | b.dependence_.grid_axes;
@@ -108,7 +118,7 @@ class PrefetchRefs {
     Dims dims;
     Dependence dependence;
     for (const Index& i : indices) {
-      dims.push_back(i.value());
+      dims.push_back(i.value_);
       dependence.grid_axes |= i.dependence().grid_axes;
       dependence.prefetch |= i.dependence().prefetch;
     }
@@ -129,9 +139,9 @@ class IndexMap {
 
   IndexMap() = default;
   explicit IndexMap(Function function) : function_(std::move(function)) {}
-  // A map whose dependences are known by other means (a payload's transform function).
-  IndexMap(Function function, Dependence dependence)
-      : function_(std::move(function)), known_dependence_(true), dependence_(dependence) {}
+  // A map whose dependences are known by other means (a payload's transform function), those of each index.
+  IndexMap(Function function, std::vector<Dependence> dependences)
+      : function_(std::move(function)), known_(std::move(dependences)) {}
   template <typename F>
   requires(!std::is_same_v<std::decay_t<F>, IndexMap> && !std::is_convertible_v<F, Function>)
       IndexMap(F map) {  // NOLINT(google-explicit-constructor)
@@ -146,6 +156,14 @@ class IndexMap {
   }
   // Evaluated once at the grid's origin unless known.
   Dependence dependence(int grid_rank) const;
+  // The axes without which no index changes: those of the dependence, or all where the map's way through its own
+  // branches may depend on the coordinates.
+  uint32_t moving_axes(int grid_rank) const;
+  // Of each index, the axes that its value is a function of, at all points of the grid (which must be concrete and not
+  // empty). A map that branches is evaluated wherever that may take it another way; none when that is at more points
+  // than `max_evaluations`, or the map does not always return as many indices.
+  std::optional<std::vector<uint32_t>> index_axes(const Dims& grid, const PrefetchReader* prefetch,
+                                                  int64_t max_evaluations) const;
 
  private:
   template <typename F>
@@ -169,9 +187,17 @@ class IndexMap {
       return call_n(map, g, p, std::make_index_sequence<sizeof...(N) + 1>{});
     }
   }
+  // The map at a point, and the axes of the plain values that it took there.
+  Indices observe(std::span<const Index> point, const PrefetchRefs& prefetch, uint32_t& read_axes) const {
+    Index::read_axes_ = 0;
+    Indices indices = function_(point, prefetch);
+    read_axes = Index::read_axes_;
+    return indices;
+  }
+  Indices observe_origin(int grid_rank, uint32_t& read_axes) const;
+
   Function function_;
-  bool known_dependence_ = false;
-  Dependence dependence_;
+  std::optional<std::vector<Dependence>> known_;
 };
 
 }  // namespace tilecheck

@@ -25,29 +25,43 @@ int64_t block_number(const Dims& block, const Dims& counts) {
   return n;
 }
 
+Indices indices_at(const Window& w, const std::string& kernel, std::span<const Index> grid,
+                   const PrefetchReader* prefetch) {
+  Indices indices = w.index(grid, PrefetchRefs(prefetch));
+  const int rank = w.array.rank();
+  if (indices.rank != rank)
+    throw InputError("kernel " + kernel + ", window '" + w.name + "'",
+                     "the index map returns " + std::to_string(indices.rank) + " indices, the array has " +
+                         std::to_string(rank) + " dimensions");
+  return indices;
+}
+
+int64_t block_origin(const Window& w, int d, int64_t index) {
+  if (w.block.empty()) return index;
+  const BlockDim& b = w.block[static_cast<size_t>(d)];
+  if (b.kind == BlockDim::Kind::element) return index - b.pad_lo;
+  int64_t origin;
+  if (__builtin_mul_overflow(index, b.size, &origin)) return index < 0 ? INT64_MIN / 4 : INT64_MAX / 4;
+  return origin;
+}
+
+Interval covered(int64_t origin, int64_t size, int64_t array_size) {
+  const int64_t lo = std::clamp<int64_t>(origin, 0, array_size);
+  return {lo, std::clamp<int64_t>(origin + size, lo, array_size)};
+}
+
 void place_block(const Window& w, const std::string& kernel, std::span<const Index> grid,
                  const PrefetchReader* prefetch, Visit& visit) {
   const int rank = w.array.rank();
   if (w.index) {
-    const Indices indices = w.index(grid, PrefetchRefs(prefetch));
-    if (indices.rank != rank)
-      throw InputError("kernel " + kernel + ", window '" + w.name + "'",
-                       "the index map returns " + std::to_string(indices.rank) + " indices, the array has " +
-                           std::to_string(rank) + " dimensions");
+    const Indices indices = indices_at(w, kernel, grid, prefetch);
     visit.block.clear();
     for (int d = 0; d < rank; ++d) visit.block.push_back(indices.values[static_cast<size_t>(d)].value());
   } else {
     visit.block = Dims::filled(rank, 0);
   }
   visit.origin = visit.block;
-  for (int d = 0; d < rank && !w.block.empty(); ++d) {
-    const BlockDim& b = w.block[static_cast<size_t>(d)];
-    if (b.kind == BlockDim::Kind::element) {
-      visit.origin[d] = visit.block[d] - b.pad_lo;
-    } else if (__builtin_mul_overflow(visit.block[d], b.size, &visit.origin[d])) {
-      visit.origin[d] = visit.block[d] < 0 ? INT64_MIN / 4 : INT64_MAX / 4;
-    }
-  }
+  for (int d = 0; d < rank && !w.block.empty(); ++d) visit.origin[d] = block_origin(w, d, visit.block[d]);
 }
 
 }  // namespace tilecheck

@@ -14,6 +14,17 @@ namespace tilecheck {
 void place_block(const Window& window, const std::string& kernel, std::span<const Index> grid,
                  const PrefetchReader* prefetch, Visit& visit);
 
+// The indices that a window's map (which it must have) returns. InputError as for place_block.
+Indices indices_at(const Window& window, const std::string& kernel, std::span<const Index> grid,
+                   const PrefetchReader* prefetch);
+// Where the block of an index begins in dimension d of the array.
+int64_t block_origin(const Window& window, int d, int64_t index);
+// The part of [origin, origin + size) that lies in an array's dimension; lo = hi where none does.
+struct Interval {
+  int64_t lo, hi;
+};
+Interval covered(int64_t origin, int64_t size, int64_t array_size);
+
 // Blocks along each dimension; a dimension of element blocks counts every element index.
 Dims block_counts(const Window& window);
 // Arrays of more blocks than this are not tracked: each visit of theirs counts as the first.

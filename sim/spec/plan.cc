@@ -28,6 +28,7 @@ PlanCursor::PlanCursor(const KernelSpec& spec, const GridPart& part, const Prefe
   for (size_t i = 0; i < windows_.size(); ++i) {
     const Window& w = *windows_[i];
     dependences_.push_back(w.index ? w.index.dependence(spec.grid.rank()) : Dependence{});
+    dependences_.back().grid_axes = w.index.moving_axes(spec.grid.rank());
     slots_.push_back(std::max(1, slot_count(spec, w).slots));
     changes_.push_back(-1);
     block_counts_.push_back(w.pipelined() ? block_counts(w) : Dims{});
@@ -111,10 +112,9 @@ Coverage coverage(const Window& window, const Visit& visit) {
   Coverage c;
   const Shape sizes = window.block_sizes();
   for (int d = 0; d < window.array.rank(); ++d) {
-    const int64_t lo = std::clamp<int64_t>(visit.origin[d], 0, window.array[d]);
-    const int64_t hi = std::clamp<int64_t>(visit.origin[d] + sizes[d], lo, window.array[d]);
-    c.lo.push_back(lo);
-    c.extents.push_back(hi - lo);
+    const Interval part = covered(visit.origin[d], sizes[d], window.array[d]);
+    c.lo.push_back(part.lo);
+    c.extents.push_back(part.hi - part.lo);
   }
   return c;
 }
