@@ -26,9 +26,14 @@ bool is_remade(OpKind kind) { return kind == OpKind::constant || kind == OpKind:
 
 // Partial results that a matmul keeps while it runs through its contraction, in (8,128) tiles per 8 rows of the result.
 // Measured from libtpu 0.0.42.1 over m, k, n of 128 to 2048, operands of 16 and 32 bits.
-int64_t matmul_partials(const MatmulDims& mm, int operand_bits, const Target& target) {
+int64_t matmul_partials(const MatmulDims& mm, int operand_bits, bool is_integer, const Target& target) {
+  // Integers of 8 bits pass two to a place: the contraction is half as deep. Then the rule of 16 bits holds from 2048
+  // on, that of 32 bits below (k of 1024 and 2048).
+  const bool is_integer8 = is_integer && operand_bits <= 8;
+  if (is_integer8 && target.generation() != 6) operand_bits = 32;
+  if (is_integer8 && target.generation() == 6) operand_bits = mm.k >= 2048 ? 16 : 32;
   if (operand_bits < 16) operand_bits = 16;
-  const int64_t k = mm.k;
+  const int64_t k = is_integer8 && operand_bits == 16 ? mm.k / 2 : mm.k;
   const bool is_deep = k >= 1024;
   if (target.generation() >= 7) return operand_bits == 16 && is_deep && mm.n >= 1024 ? k / 256 : 0;
   if (target.generation() == 6) {
@@ -44,6 +49,14 @@ int64_t matmul_partials(const MatmulDims& mm, int operand_bits, const Target& ta
 // The share, in registers of 32 bits, of a matmul's turned operand that waits in memory until the matmul takes it: by
 // what libtpu 0.0.42.1 spills for m, k, n of 128 to 1024.
 double turned_share(const Target& target) { return target.generation() <= 4 ? 0.4 : 0.225; }
+
+// The share of a spread row (below) that waits: the `number`-th of its block, from 0. Measured from libtpu 0.0.42.1 on
+// layer norms and softmaxes with one to three such rows of 16 to 64 registers over 1 to 16 groups of 8 rows: from v6e
+// on each waits; before, the first is taken as it is used, though half of it waits where 16 bits are unpacked.
+double waiting_share(int number, bool is_packed, const Target& target) {
+  if (target.generation() >= 6 || number > 0) return 1;
+  return is_packed ? 0.5 : 0;
+}
 
 // Registers of the file that are never free for values that wait.
 constexpr double kRegistersInUse = 12;
@@ -155,11 +168,13 @@ class Pressure {
     for (ValueId v : block.yields)
       if (definition(v) >= 0) is_yielded[static_cast<size_t>(definition(v))] = true;
 
+    const std::vector<double> spread = spread_rows(block, users);
+
     // Sink what waits for no barrier to its first use.
     for (size_t i = n; i-- > 0;) {
       const Op& op = block.ops[i];
       if (is_late(op) || op.kind == OpKind::store || op.kind == OpKind::load || op.kind == OpKind::dma_start ||
-          op.kind == OpKind::dma_wait || users[i].empty() || is_yielded[i])
+          op.kind == OpKind::dma_wait || users[i].empty() || is_yielded[i] || spread[i] > 0)
         continue;
       int first = INT32_MAX;
       for (int user : users[i]) first = std::min(first, phase[static_cast<size_t>(user)]);
@@ -171,12 +186,14 @@ class Pressure {
     for (size_t i = 0; i < n; ++i) {
       const Op& op = block.ops[i];
       const bool is_unpacked_load = op.kind == OpKind::load && !op.out.empty() && is_unpacked(op.out[0]);
-      if (is_view(op.kind) || (is_remade(op.kind) && !is_unpacked_load)) continue;
+      if (spread[i] == kCountedSpread) continue;
+      if (spread[i] == 0 && (is_view(op.kind) || (is_remade(op.kind) && !is_unpacked_load))) continue;
       int last = is_yielded[i] ? latest + 1 : -1;
       for (int user : users_through_views(static_cast<int>(i), block, users))
         last = std::max(last, phase[static_cast<size_t>(user)]);
       for (ValueId v : op.out) {
-        const double size = static_cast<double>(is_unpacked(v) ? unpacked_registers(v) : registers(v));
+        const double size =
+            spread[i] > 0 ? spread[i] : static_cast<double>(is_unpacked(v) ? unpacked_registers(v) : registers(v));
         for (int p = phase[i] + (is_barrier(op.kind) ? 1 : 0); p < last; ++p) live[static_cast<size_t>(p)] += size;
       }
     }
@@ -204,8 +221,9 @@ class Pressure {
         const int64_t groups = round_up(op.matmul.m, target_.sublanes()) / target_.sublanes();
         const int operand_bits =
             std::max(memory_bits(type_of(body_, op.in[0]).dtype), memory_bits(type_of(body_, op.in[1]).dtype));
-        peak =
-            std::max(peak, inherited + static_cast<double>(groups * matmul_partials(op.matmul, operand_bits, target_)));
+        const bool is_integer = !is_floating(type_of(body_, op.in[0]).dtype);
+        peak = std::max(peak, inherited + static_cast<double>(
+                                              groups * matmul_partials(op.matmul, operand_bits, is_integer, target_)));
       }
       if (op.kind == OpKind::matmul)
         for (size_t side = 0; side < 2; ++side)
@@ -224,6 +242,36 @@ class Pressure {
       for (const Block& inner : op.blocks) peak = std::max(peak, this->block(inner, here + carried));
     }
     return peak;
+  }
+
+  static constexpr double kCountedSpread = -1;
+  // By operation: the registers that a row waits in which is loaded and then spread over the rows of a block, as a
+  // layer norm's scale and bias are. It is there from the start, unlike what is loaded to be used once.
+  std::vector<double> spread_rows(const Block& block, const std::vector<std::vector<int>>& users) const {
+    std::vector<double> waiting(block.ops.size(), 0);
+    int number = 0;
+    for (size_t i = 0; i < block.ops.size(); ++i) {
+      const Op& op = block.ops[i];
+      if (op.kind != OpKind::broadcast || users[i].empty()) continue;
+      const Shape &from = type_of(body_, op.in[0]).shape, &to = type_of(body_, op.out[0]).shape;
+      const bool is_row = !from.empty() && to.rank() >= 2 && from.back() == to.back() && to.back() > 1 &&
+                          (from.rank() == 1 || from[from.rank() - 2] == 1);
+      const int64_t groups = is_row ? round_up(to[to.rank() - 2], target_.sublanes()) / target_.sublanes() : 0;
+      // v4 reads one register a cycle: with a single group of rows it reads each as it is used.
+      if (!is_row || to[to.rank() - 2] == 1 || (target_.generation() == 4 && groups == 1)) continue;
+      int at = definition(op.in[0]);
+      const bool is_converted = at >= 0 && block.ops[static_cast<size_t>(at)].kind == OpKind::convert;
+      bool is_packed = false;
+      if (is_converted) {
+        is_packed = memory_bits(type_of(body_, block.ops[static_cast<size_t>(at)].in[0]).dtype) < 32;
+        at = definition(block.ops[static_cast<size_t>(at)].in[0]);
+      }
+      if (at < 0 || block.ops[static_cast<size_t>(at)].kind != OpKind::load) continue;
+      if (is_converted) waiting[static_cast<size_t>(definition(op.in[0]))] = kCountedSpread;
+      const auto row_registers = static_cast<double>(round_up(to.back(), target_.lanes()) / target_.lanes());
+      waiting[i] = waiting_share(number++, is_packed, target_) * row_registers;
+    }
+    return waiting;
   }
 
   // The largest matmul result that waits for another matmul of the same phase to be combined with it. Small ones are
