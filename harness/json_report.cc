@@ -73,6 +73,8 @@ Json fit_object(const fit::VmemReport& f, const std::optional<fit::TimeEstimate>
               {"need_max_bytes", f.need_max_bytes},
               {"block_bytes", f.block_bytes},
               {"spill_bytes", f.spill_bytes},
+              {"spill_low_bytes", f.spill_low_bytes},
+              {"spill_high_bytes", f.spill_high_bytes},
               {"limit_bytes", f.limit_bytes},
               {"limit_source", f.limit_source},
               {"capacity_bytes", f.capacity_bytes},

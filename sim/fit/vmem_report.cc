@@ -135,6 +135,8 @@ class Reporter {
     report_.spill_bytes = spills.bytes;
     report_.spill_min_bytes = spills.min_bytes;
     report_.spill_max_bytes = spills.max_bytes;
+    report_.spill_low_bytes = spills.low_bytes;
+    report_.spill_high_bytes = spills.high_bytes;
     if (spills.max_bytes > 0) {
       VmemRow row;
       row.kind = VmemRowKind::spills;
@@ -187,7 +189,8 @@ class Reporter {
     else
       r.verdict = r.need_max_bytes > in_force ? FitVerdict::thin : FitVerdict::fits;
     if (r.need_max_bytes <= r.capacity_bytes && r.largest_allocation_bytes <= r.allocation_cap_bytes)
-      r.sufficient_limit_bytes = r.need_max_bytes;
+      r.sufficient_limit_bytes =
+          std::max(r.need_max_bytes, std::min(add(r.block_bytes, r.spill_high_bytes), r.capacity_bytes));
   }
 
   const KernelSpec& spec_;

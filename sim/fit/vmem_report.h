@@ -52,13 +52,15 @@ struct VmemReport {
   int64_t window_bytes = 0, scratch_bytes = 0, allocation_bytes = 0, internal_scratch_bytes = 0;
   int64_t block_bytes = 0;  // their sum: exact
   int64_t spill_bytes = 0, spill_min_bytes = 0, spill_max_bytes = 0;
-  int64_t need_bytes = 0, need_min_bytes = 0, need_max_bytes = 0;
+  int64_t spill_low_bytes = 0, spill_high_bytes = 0;  // nine in ten measured kernels lie within; wider than min to max
+  int64_t need_bytes = 0, need_min_bytes = 0, need_max_bytes = 0;  // min and max decide the verdict
   int64_t limit_bytes = 0;
   std::string limit_source;    // "default of v5e", "the kernel's vmem_limit_bytes", "--vmem-limit"
   int64_t capacity_bytes = 0;  // the most that any limit allows
   int64_t largest_allocation_bytes = 0, allocation_cap_bytes = 0;
   FitVerdict verdict = FitVerdict::fits;
-  std::optional<int64_t> sufficient_limit_bytes;  // a vmem_limit_bytes that suffices; none if nothing does
+  // A vmem_limit_bytes that suffices, with spill_high_bytes where the memory has room for them; none if nothing does.
+  std::optional<int64_t> sufficient_limit_bytes;
   MemoryUse smem, semaphores;
   std::vector<Finding> findings;    // vmem-overflow, smem-overflow, semaphore-overflow
   std::vector<std::string> advice;  // which block to shrink, what padding costs, what single buffering saves

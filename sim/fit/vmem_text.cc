@@ -60,8 +60,9 @@ std::string vmem_text(const VmemReport& report) {
     if (row.kind == VmemRowKind::spills) {
       const int64_t vreg = row.padded_bytes;
       cells.push_back({names,
-                       std::to_string(row.buffers) + " vregs (" + std::to_string(report.spill_min_bytes / vreg) + ".." +
-                           std::to_string(report.spill_max_bytes / vreg) + ")",
+                       std::to_string(row.buffers) +
+                           " vregs (9 in 10: " + std::to_string(report.spill_low_bytes / vreg) + ".." +
+                           std::to_string(report.spill_high_bytes / vreg) + ")",
                        "", bytes_text(vreg), row.reason, "~" + bytes_text(row.total_bytes), percent(row.share)});
       continue;
     }

@@ -117,7 +117,7 @@ std::optional<KernelSpec> spec_of(const CsvRow& row) {
     }
     if (!used.empty())
       for (const std::string& axis : split(used, ',')) dependence.grid_axes |= 1u << std::stoi(axis);
-    w.index = IndexMap(IndexMap::Function{}, dependence);
+    w.index = IndexMap(IndexMap::Function{}, std::vector{dependence});
     (part[0] == "in" ? spec.in : spec.out).push_back(std::move(w));
   }
   return spec;

@@ -71,7 +71,7 @@ TEST(VmemBlocksTest, WindowsRoundUpToTheirGranule) {
 }
 
 TEST(VmemBlocksTest, SlotsAndTheirReason) {
-  const auto axes = [](uint32_t used) { return IndexMap(IndexMap::Function{}, Dependence{used, false}); };
+  const auto axes = [](uint32_t used) { return IndexMap(IndexMap::Function{}, std::vector{Dependence{used, false}}); };
   const struct {
     Dims grid;
     uint32_t used;

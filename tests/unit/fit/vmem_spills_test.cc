@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 #include "body_maker.h"
 
 namespace tilecheck::fit {
@@ -14,6 +17,10 @@ int64_t spilled(const Body& body, const char* target) {
 }
 void expect_near(int64_t estimate, int64_t truth) {
   EXPECT_NEAR(static_cast<double>(estimate), static_cast<double>(truth), 0.02 * static_cast<double>(truth));
+}
+
+void expect_within(int64_t estimate, int64_t truth, int64_t registers, const std::string& what = "") {
+  EXPECT_LE(std::abs(estimate - truth), registers) << what << ": " << estimate << " for " << truth;
 }
 
 // o = x * x + x
@@ -91,6 +98,66 @@ Body turned(int64_t k, int64_t m_rows) {
 TEST(VmemSpills, TurnedSidesOfMatmuls) {
   expect_near(spilled(turned(512, 1024), "v5p"), 114);
   EXPECT_EQ(spilled(turned(128, 256), "v5p"), 0);
+}
+
+// A layer norm of (rows, columns) whose last step takes `spread` rows of (1, columns): scale, then bias.
+Body layer_norm(int64_t rows, int64_t columns, int spread) {
+  BodyMaker m;
+  const Shape whole{rows, columns}, one_each{rows, 1};
+  const auto mean = [&](ValueId v) {
+    return m.shaped(OpKind::broadcast, m.shaped(OpKind::reduce, v, one_each, {1}), whole);
+  };
+  const ValueId x = m.load(m.ref(DType::f32, whole));
+  const ValueId centred = m.binary(Fn::sub, x, mean(x));
+  ValueId y = m.binary(Fn::mul, centred, mean(m.binary(Fn::mul, centred, centred)));
+  for (int i = 0; i < spread; ++i) {
+    const ValueId row = m.load(m.ref(DType::f32, {1, columns}, Space::vmem, RefRoot::window, 1 + i));
+    y = m.binary(i == 0 ? Fn::mul : Fn::add, y, m.shaped(OpKind::broadcast, row, whole));
+  }
+  m.store(m.ref(DType::f32, whole, Space::vmem, RefRoot::window, 1 + spread), y);
+  return m.body;
+}
+
+TEST(VmemSpills, RowsSpreadOverABlockWait) {
+  struct Measured {
+    const char* target;
+    int64_t rows, columns;
+    int64_t spilled[3];  // with 0, 1 and 2 spread rows
+  };
+  for (const Measured& c : {Measured{"v5e", 8, 8192, {18, 27, 83}}, Measured{"v5p", 16, 4096, {25, 33, 63}},
+                            Measured{"v5e", 64, 2048, {93, 95, 113}}, Measured{"v6e", 8, 8192, {17, 83, 154}},
+                            Measured{"v7x", 8, 8192, {17, 83, 154}}, Measured{"v6e", 64, 2048, {95, 96, 112}},
+                            Measured{"v6e", 8, 2048, {0, 0, 0}}})
+    for (int spread = 0; spread < 3; ++spread)
+      expect_within(spilled(layer_norm(c.rows, c.columns, spread), c.target), c.spilled[spread], 10,
+                    std::string(c.target) + " " + to_string(Shape{c.rows, c.columns}) + " " + std::to_string(spread));
+}
+
+Body product(DType dtype, int64_t m_rows, int64_t k, int64_t n) {
+  BodyMaker m;
+  const DType sum = dtype == DType::i8 ? DType::i32 : DType::f32;
+  const ValueId x = m.load(m.ref(dtype, {m_rows, k}));
+  const ValueId y = m.load(m.ref(dtype, {k, n}, Space::vmem, RefRoot::window, 1));
+  m.store(m.ref(sum, {m_rows, n}, Space::vmem, RefRoot::window, 2), m.matmul(x, y, sum));
+  return m.body;
+}
+
+TEST(VmemSpills, BytesPassAMatmulTwoToAPlace) {
+  expect_within(spilled(product(DType::i8, 512, 1024, 512), "v6e"), 82, 10);
+  expect_within(spilled(product(DType::i8, 128, 2048, 256), "v6e"), 44, 10);
+  expect_within(spilled(product(DType::i8, 1024, 1024, 1024), "v5e"), 86, 10);
+  expect_within(spilled(product(DType::bf16, 512, 1024, 512), "v6e"), 319, 20);
+  EXPECT_EQ(spilled(product(DType::i8, 512, 512, 512), "v6e"), 0);
+  EXPECT_EQ(spilled(product(DType::i8, 512, 1024, 512), "v7x"), 0);
+}
+
+TEST(VmemSpills, TheRangeIsWiderThanWhatDecidesVerdicts) {
+  const Body body = layer_norm(64, 2048, 2);
+  const SpillEstimate e = spill_estimate(body, buffer_survival(body), target_named("v5e"));
+  EXPECT_LT(e.low_bytes, e.min_bytes);
+  EXPECT_GT(e.high_bytes, e.max_bytes);
+  const Body none = layer_norm(8, 2048, 0);
+  EXPECT_EQ(spill_estimate(none, buffer_survival(none), target_named("v5e")).high_bytes, 0);
 }
 
 }  // namespace
