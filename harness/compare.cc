@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "sim/machine/fp_control.h"
 #include "sim/types/error.h"
 #include "sim/types/float_formats.h"
 
@@ -27,6 +28,11 @@ void read_doubles(const HostArray& array, int64_t begin, int64_t count, double* 
   switch (array.dtype()) {
     case DType::f64:
       return widen(array.as<double>() + begin, count, to);
+    case DType::f32:
+      return widen(array.as<float>() + begin, count, to);
+    case DType::bf16:
+      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<double>(bf16_to_f32(array.as<uint16_t>()[begin + i]));
+      return;
     case DType::i32:
       return widen(array.as<int32_t>() + begin, count, to);
     case DType::i8:
@@ -43,27 +49,49 @@ double distance_64_bit(const HostArray& a, const HostArray& b, int64_t i) {
   return static_cast<double>(less ? y - x : x - y);
 }
 
-// A value's place among all values of its type, in order: neighbours differ by 1. Not for NaN.
-int64_t place(DType dtype, double value) {
-  alignas(8) std::array<std::byte, 8> stored{};
-  store_from_double(dtype, stored.data(), value);
-  const auto whole = std::bit_cast<uint64_t>(stored);
-  if (!is_floating(dtype) || dtype == DType::f8e8m0fnu) return static_cast<int64_t>(value);
-  const uint64_t sign = uint64_t{1} << (bits(dtype) - 1);
-  const auto magnitude = static_cast<int64_t>(whole & (sign - 1));
-  return whole & sign ? -magnitude : magnitude;
-}
+// How many steps of a type lie between two values, each rounded to it once.
+class Steps {
+ public:
+  explicit Steps(DType dtype)
+      : dtype_(dtype),
+        is_whole_(!is_floating(dtype)),
+        is_power_(dtype == DType::f8e8m0fnu),
+        sign_(uint64_t{1} << (bits(dtype) - 1)) {}
 
-double ulp_distance(DType dtype, double value, double expected) {
-  if (std::isnan(value) || std::isnan(expected)) return std::isnan(value) && std::isnan(expected) ? 0 : kInf;
-  if (!is_floating(dtype)) return std::abs(value - expected);
-  return std::abs(static_cast<double>(place(dtype, value)) - static_cast<double>(place(dtype, expected)));
-}
+  double between(double value, double expected) const {
+    if (std::isnan(value) || std::isnan(expected)) return std::isnan(value) && std::isnan(expected) ? 0 : kInf;
+    if (is_whole_) return std::abs(value - expected);
+    return std::abs(static_cast<double>(place(value)) - static_cast<double>(place(expected)));
+  }
 
+ private:
+  // A value's place among all values of its type, in order: neighbours differ by 1. Not for NaN.
+  int64_t place(double value) const {
+    if (is_power_) return static_cast<int64_t>(value);
+    const uint64_t whole = stored(value);
+    const auto magnitude = static_cast<int64_t>(whole & (sign_ - 1));
+    return whole & sign_ ? -magnitude : magnitude;
+  }
+  uint64_t stored(double value) const {
+    const auto single = static_cast<float>(value);
+    if (dtype_ == DType::f32) return std::bit_cast<uint32_t>(single);
+    if (dtype_ == DType::bf16 && static_cast<double>(single) == value) return f32_to_bf16(single);
+    alignas(8) std::array<std::byte, 8> element{};
+    store_from_double(dtype_, element.data(), value);
+    return std::bit_cast<uint64_t>(element);
+  }
+
+  DType dtype_;
+  bool is_whole_, is_power_;
+  uint64_t sign_;
+};
+
+constexpr size_t kUlpBins = 65;
+// 0, 1, 2 for up to 2, 3 for up to 4, ..., 64 for all beyond. Infinite distances too.
 size_t ulp_bin(double distance) {
-  size_t bin = 0;
-  for (double limit = 0; distance > limit && bin < 64; ++bin) limit = limit == 0 ? 1 : 2 * limit;
-  return bin;
+  if (distance <= 0) return 0;
+  if (!(distance <= 0x1p62)) return 64;
+  return 1 + static_cast<size_t>(std::bit_width(static_cast<uint64_t>(std::ceil(distance)) - 1));
 }
 
 double error_of(double value, double expected) {
@@ -239,16 +267,19 @@ Comparison compare(const HostArray& result, const HostArray& expected, const Com
   require_shape(expected, result, "expected array");
   if (naive) require_shape(*naive, result, "naive array");
   if (valid) require_shape(*valid, result, "valid mask");
+  const FpControl fp;
   Comparison c;
   c.elements = result.size();
   const double knee = naive && rule.naive_factor > 0 ? knee_of(expected) : kInf;
   if (naive && rule.naive_factor > 0) c.naive_error = largest_error(*naive, expected, valid, knee);
   c.rule = rule_text(rule, c.naive_error);
   const Judge judge(result, expected, rule, c.naive_error, knee);
+  const Steps steps(result.dtype());
   int64_t zeros = 0, worst = -1;
   double worst_error = 0;
   bool only_zeros = true, only_non_finite = true;
   std::array<double, kBlock> values, wanted, keep;
+  std::array<int64_t, kUlpBins> ulp_counts{};
   for (int64_t begin = 0; begin < result.size(); begin += kBlock) {
     const int64_t count = std::min(kBlock, result.size() - begin);
     read_doubles(result, begin, count, values.data());
@@ -265,10 +296,8 @@ Comparison compare(const HostArray& result, const HostArray& expected, const Com
       only_zeros = only_zeros && value == 0 && want == 0;
       only_non_finite = only_non_finite && !std::isfinite(value) && !std::isfinite(want);
       const Judgement judged = judge(begin + j, value, want);
-      const double ulp = judged.error == 0 ? 0 : ulp_distance(result.dtype(), value, want);
-      const size_t bin = ulp_bin(ulp);
-      if (c.ulp.size() <= bin) c.ulp.resize(bin + 1);
-      ++c.ulp[bin];
+      const double ulp = judged.error == 0 ? 0 : steps.between(value, want);
+      ++ulp_counts[ulp_bin(ulp)];
       c.max_ulp = std::max(c.max_ulp, ulp);
       c.max_abs_error = std::max(c.max_abs_error, judged.error);
       if (want != 0 && judged.error > 0) c.max_rel_error = std::max(c.max_rel_error, judged.error / std::abs(want));
@@ -283,6 +312,9 @@ Comparison compare(const HostArray& result, const HostArray& expected, const Com
       }
     }
   }
+  size_t bins = kUlpBins;
+  while (bins > 0 && ulp_counts[bins - 1] == 0) --bins;
+  c.ulp.assign(ulp_counts.begin(), ulp_counts.begin() + static_cast<std::ptrdiff_t>(bins));
   if (worst >= 0) c.worst = index_of(worst, result.shape());
   if (c.elements > 0) c.zero_share = static_cast<double>(zeros) / static_cast<double>(c.elements);
   c.nothing_compared = c.wrong == 0 && (c.compared_elements == 0 || only_zeros || only_non_finite);

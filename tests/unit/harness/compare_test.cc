@@ -136,6 +136,13 @@ TEST(Compare, UlpsCountStepsOfTheResultsOwnType) {
   EXPECT_EQ(c.ulp[64], 1);
   EXPECT_EQ(ulp_text(compare(array(DType::i32, {1, 5, 9, 9}), array(DType::i32, {1, 4, 6, 9}), {})),
             "0: 50%  <=1: 25%  <=4: 25%");
+  // Steps between whole numbers and what is none; steps of f32, of which 5, 6, 7 and 8 count together.
+  EXPECT_EQ(ulp_text(compare(array(DType::i32, {1, 5, 9, 9}), array(DType::f64, {1.5, 6.5, 9, 9.25}), {})),
+            "0: 25%  <=1: 50%  <=2: 25%");
+  const auto after = [](int steps) { return 1 + steps * 0x1p-23; };
+  EXPECT_EQ(ulp_text(compare(array(DType::f32, {after(5), after(8), after(9), -0x1p-149, after(0)}),
+                             array(DType::f64, {1, 1, 1, 0x1p-149, after(0) + 0x1p-25}), {.atol = 1})),
+            "0: 20%  <=2: 20%  <=8: 40%  <=16: 20%");
 }
 
 TEST(Compare, SixtyFourBitIntegersAreExact) {
