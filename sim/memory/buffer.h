@@ -86,6 +86,11 @@ struct Buffer {
   }
   // Takes over a tile's elements, all of this buffer's in its repr, without moving them. Only with a block.
   void share(BlockPtr elements);
+  // Whether this buffer can show another memory's bytes instead of a copy of them.
+  bool can_borrow() const { return block && pool_; }
+  // Shows `bytes`, all of this buffer's elements in its repr, which nobody writes while this core runs. They are copied
+  // when this buffer is to be written. Only where can_borrow().
+  void borrow(const std::byte* bytes) { share(pool_->lend(bytes)); }
 
   std::string name;
   Space space;

@@ -438,6 +438,12 @@ void mark_undefined(const Ref& ref) {
   write_elements(ref, ref.dtype, old.data(), ones.data());
 }
 
+// Whether a copy leaves each element's bytes as they are and all of them exist.
+bool moves_bytes(const Ref& from, const Ref& to) {
+  return is_direct(from) && is_direct(to) && from.buffer->repr == to.buffer->repr && inside(from).whole &&
+         inside(to).whole;
+}
+
 // The whole of a buffer that shares its storage.
 Tile load_shared(OpContext& context, const Ref& ref, const Shape& shape) {
   Buffer& buffer = *ref.buffer;
@@ -578,9 +584,7 @@ void write_image(const CopyImage& image, const Ref& to) {
 
 void copy_elements(const Ref& from, const Ref& to) {
   if (from.element_count() == 0) return;
-  const bool direct = is_direct(from) && is_direct(to) && from.buffer->repr == to.buffer->repr && inside(from).whole &&
-                      inside(to).whole;
-  if (!direct) {
+  if (!moves_bytes(from, to)) {
     const bool inner = from.pack == 1 && to.pack == 1;
     const Trim f = inside(from), g = inside(to);
     if (inner && !(f.whole && g.whole) && from.dtype == to.dtype) {
@@ -627,6 +631,19 @@ void copy_elements(const Ref& from, const Ref& to) {
     move_rows<uint8_t>(w, source.bytes(), target.shadow.bytes());
     if (whole) target.shadow.settle();
   }
+}
+
+void borrow_elements(const Ref& from, const Ref& to) {
+  const Buffer& source = *from.buffer;
+  Buffer& target = *to.buffer;
+  if (!source.read_only || !source.filled || !source.shadow.all_defined() || !target.can_borrow() ||
+      from.element_count() == 0 || !covers_buffer(to) || !moves_bytes(from, to))
+    return copy_elements(from, to);
+  const Walk w = merge(strided(from), strided(to));
+  if (w.rank != 1 || w.stride[0][0] != 1 || w.stride[0][1] != 1) return copy_elements(from, to);
+  target.borrow(source.array.data() + w.offset[0] * storage_bytes(source.repr));
+  target.overwritten();
+  target.shadow.set_all(true);
 }
 
 uint64_t load_scalar(const Ref& ref, uint8_t* undefined) {

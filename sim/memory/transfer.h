@@ -18,6 +18,9 @@ void store_tile_masked(const Ref& ref, const Tile& tile, const Tile& mask);
 // What a copy does: `from` and `to` show the same shape and type. Elements outside the logical extents (tile padding)
 // read as undefined, and writes to them vanish.
 void copy_elements(const Ref& from, const Ref& to);
+// The same without moving anything, where nobody writes `from`'s buffer any more, and all of `to`'s stands there in one
+// piece: it then shows the source's bytes, and copies them when it is written.
+void borrow_elements(const Ref& from, const Ref& to);
 // The same through a byte image, for copies whose source and target are touched at different times.
 struct CopyImage {
   HostArray elements;                    // packed, in the buffer's repr

@@ -37,18 +37,18 @@ TilePool::~TilePool() {
   for (TileBlock* block : free_)
     while (block) {
       TileBlock* next;
-      std::memcpy(&next, block->data(), sizeof next);
+      std::memcpy(&next, block->own_bytes(), sizeof next);
       std::free(reinterpret_cast<std::byte*>(block) - block->shift_bytes);
       block = next;
     }
 }
 
-BlockPtr TilePool::allocate(int64_t size_bytes) {
+TileBlock* TilePool::take(int64_t size_bytes) {
   const uint32_t size_class = size_class_of(size_bytes);
   if (TileBlock* block = free_[size_class]) {
-    std::memcpy(&free_[size_class], block->data(), sizeof block);
+    std::memcpy(&free_[size_class], block->own_bytes(), sizeof block);
     block->references = 1;
-    return BlockPtr(block);
+    return block;
   }
   const int64_t capacity = capacity_of(size_class);
   // Large blocks begin at different offsets into a page: loads and stores that stand at the same one wait for each
@@ -58,11 +58,20 @@ BlockPtr TilePool::allocate(int64_t size_bytes) {
   std::byte* memory = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(total)));
   if (!memory) throw std::bad_alloc();
   held_bytes_ += total;
-  return BlockPtr(new (memory + shift) TileBlock{1, size_class, capacity, shift, this});
+  auto* block = new (memory + shift) TileBlock{1, size_class, capacity, shift, this, nullptr};
+  block->bytes = block->own_bytes();
+  return block;
+}
+
+BlockPtr TilePool::lend(const std::byte* bytes) {
+  TileBlock* block = take(0);
+  block->bytes = const_cast<std::byte*>(bytes);  // never written: the block is not unique()
+  return BlockPtr(block);
 }
 
 void TilePool::recycle(TileBlock* block) {
-  std::memcpy(block->data(), &free_[block->size_class], sizeof block);
+  block->bytes = block->own_bytes();
+  std::memcpy(block->bytes, &free_[block->size_class], sizeof block);
   free_[block->size_class] = block;
 }
 

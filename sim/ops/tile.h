@@ -32,14 +32,15 @@ enum class Layout : uint8_t {
   shape_only,  // no data: a recording run, in which only types and shapes flow
 };
 
-// A reference-counted run of bytes from a TilePool. Not shared between threads.
+// A reference-counted run of bytes: from a TilePool, 64-byte aligned, or lent. Not shared between threads.
 struct TileBlock {
   uint32_t references;
   uint32_t size_class;  // of the pool that owns it
   int64_t capacity_bytes;
   int64_t shift_bytes;  // from the start of the memory it came in
   class TilePool* pool;
-  std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }  // 64-byte aligned
+  std::byte* bytes;
+  std::byte* own_bytes() { return reinterpret_cast<std::byte*>(this) + 64; }
 };
 
 // Counted pointer to a TileBlock.
@@ -57,8 +58,9 @@ class BlockPtr {
   }
   ~BlockPtr() { release(); }
   explicit operator bool() const { return block_ != nullptr; }
-  std::byte* data() const { return block_->data(); }
-  bool unique() const { return block_ && block_->references == 1; }
+  std::byte* data() const { return block_->bytes; }
+  // Whether nobody else sees the bytes: they may be written.
+  bool unique() const { return block_ && block_->references == 1 && block_->bytes == block_->own_bytes(); }
 
  private:
   void release();
@@ -73,11 +75,14 @@ class TilePool {
   TilePool(const TilePool&) = delete;
   TilePool& operator=(const TilePool&) = delete;
   ~TilePool();
-  BlockPtr allocate(int64_t size_bytes);
+  BlockPtr allocate(int64_t size_bytes) { return BlockPtr(take(size_bytes)); }
+  // Memory of somebody else's that outlives the block, for reading alone.
+  BlockPtr lend(const std::byte* bytes);
   int64_t held_bytes() const { return held_bytes_; }  // from the system, in use or free
 
  private:
   friend class BlockPtr;
+  TileBlock* take(int64_t size_bytes);
   void recycle(TileBlock* block);
   TileBlock* free_[4 * 48] = {};  // singly linked through the data
   int64_t held_bytes_ = 0;

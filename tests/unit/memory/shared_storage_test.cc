@@ -237,5 +237,52 @@ TEST(SharedStorage, DefinednessGoesWithTheValue) {
   EXPECT_TRUE(load_tile(m.context, Ref::whole(m.b)).all_defined());
 }
 
+// A block of an array that nobody writes is shown, not copied; where that cannot be, it is copied all the same.
+TEST(SharedStorage, BlocksOfAReadOnlyArrayAreBorrowed) {
+  Memory m;
+  HostArray array(DType::f32, {3, kRows, kColumns});
+  for (int64_t i = 0; i < array.size(); ++i) array.set(i, static_cast<double>(i));
+  Buffer source("source", Space::hbm, array, 0, -1);
+  source.read_only = true;
+  const auto block = [&](int64_t i) { return Ref::whole(source)({i, all(), all()}); };
+  for (const Write& write : writes()) {
+    SCOPED_TRACE(write.name);
+    borrow_elements(block(0), Ref::whole(m.a));
+    EXPECT_EQ(storage(m.a), array.data());
+    EXPECT_TRUE(m.a.shadow.all_defined());
+    const Tile loaded = load_tile(m.context, Ref::whole(m.a));
+    EXPECT_EQ(storage(loaded), array.data());
+    write.run(m);
+    EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(kColumns + 1), write.expected);
+    if (write.part) {
+      EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(2 * kColumns), 2 * kColumns);
+    }
+    expect_counting(loaded, 0);
+    // Operations leave it alone, too.
+    borrow_elements(block(1), Ref::whole(m.a));
+    EXPECT_EQ((load_tile(m.context, Ref::whole(m.a)) + 1.0).at(0), kRows * kColumns + 1);
+    for (int64_t i = 0; i < array.size(); ++i) ASSERT_EQ(array.at(i), static_cast<double>(i));
+  }
+}
+
+TEST(SharedStorage, OtherBlocksAreCopied) {
+  Memory m;
+  HostArray array(DType::f32, {kRows, 2 * kColumns});
+  for (int64_t i = 0; i < array.size(); ++i) array.set(i, static_cast<double>(i));
+  Buffer wide("wide", Space::hbm, array, 0, -1), whole("whole", Space::hbm, HostArray(DType::f32, kShape), 0, -1);
+  wide.read_only = true;
+  // Its rows stand apart.
+  borrow_elements(Ref::whole(wide)({all(), ds(kColumns, kColumns)}), Ref::whole(m.a));
+  EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(kColumns), 3 * kColumns);
+  // Somebody may write the array.
+  borrow_elements(Ref::whole(whole), Ref::whole(m.a));
+  whole.array.set(0, 9);
+  EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(0), 0);
+  // Part of a slot.
+  borrow_elements(Ref::whole(wide)({ds(0, 1), ds(0, kColumns)}), Ref::whole(m.a)({ds(1, 1), all()}));
+  EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(kColumns + 5), 5);
+  EXPECT_EQ(load_tile(m.context, Ref::whole(m.a)).at(0), 0);
+}
+
 }  // namespace
 }  // namespace tilecheck
