@@ -100,12 +100,18 @@ void for_each_row(const Walk& w, const Row& row) {
   }
 }
 
+constexpr int64_t kCacheLineBytes = 64;
+
 template <typename T>
 void move_rows(const Walk& w, const void* from, void* to) {
   const T* a = static_cast<const T*>(from);
   T* b = static_cast<T*>(to);
+  // A row that stands apart from the one before it is asked for while that one moves.
+  const int64_t next_row = w.rank > 1 ? w.stride[static_cast<size_t>(w.rank - 2)][0] : 0;
   for_each_row(w, [&](int64_t oa, int64_t ob, int64_t n, int64_t sa, int64_t sb) {
     if (sa == 1 && sb == 1) {
+      for (int64_t k = 0; next_row != 0 && k < n; k += kCacheLineBytes / static_cast<int64_t>(sizeof(T)))
+        __builtin_prefetch(a + oa + next_row + k);
       std::memmove(b + ob, a + oa, static_cast<size_t>(n) * sizeof(T));
     } else {
       for (int64_t k = 0; k < n; ++k) b[ob + k * sb] = a[oa + k * sa];
