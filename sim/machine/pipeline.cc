@@ -211,7 +211,6 @@ void Pipeline::change_parallel_coordinate(std::span<const Visit> visits) {
     compare_with_other(w, before);
     if (state_.set_parallel_steps_apart) {
       Buffer& slot = *state_.windows[w].slots[static_cast<size_t>(visits[w].slot)];
-      slot.ensure_filled();
       slot.shadow.set_all(false);
       state_.set_apart = true;
     }
@@ -219,7 +218,6 @@ void Pipeline::change_parallel_coordinate(std::span<const Visit> visits) {
   if (!state_.set_parallel_steps_apart) return;
   for (auto& b : state_.scratch) {
     if (is_semaphore(b->dtype)) continue;
-    b->ensure_filled();
     b->shadow.set_all(false);
     state_.set_apart = true;
   }

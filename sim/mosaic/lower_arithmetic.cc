@@ -9,7 +9,7 @@
 namespace tilecheck::mosaic {
 namespace {
 
-constexpr size_t kMaxOperands = 8;
+constexpr size_t kMaxOperands = 3;
 
 void run_tile_op(Activation& frame, const Instr& instr) {
   Tile operands[kMaxOperands];
