@@ -303,7 +303,6 @@ using F32 = hn::ScalableTag<float>;
 constexpr F32 f32;
 
 HWY_INLINE hn::Vec<F32> exp_f32(hn::Vec<F32> x) {
-  const hn::RebindToSigned<F32> i32;
   // Beyond, the result is 0 or infinity.
   const auto in_range = hn::Max(hn::Set(f32, -104.0f), hn::Min(hn::Set(f32, 89.0f), x));
   const auto n = hn::Round(hn::Mul(in_range, hn::Set(f32, 0x1.715476p+0f)));
@@ -317,12 +316,17 @@ HWY_INLINE hn::Vec<F32> exp_f32(hn::Vec<F32> x) {
   q = hn::MulAdd(q, r, hn::Set(f32, 0x1.5554dep-3f));
   q = hn::MulAdd(q, r, hn::Set(f32, 0.5f));
   const auto p = hn::Add(hn::MulAdd(hn::Mul(r, r), q, r), hn::Set(f32, 1.0f));
-  // 2^n in two steps, so that subnormal results are rounded once.
+  // p 2^n, rounded once where it is subnormal.
+#if HWY_TARGET == HWY_AVX3
+  const hn::Vec<F32> result{_mm512_scalef_ps(p.raw, n.raw)};
+#else
+  const hn::RebindToSigned<F32> i32;
   const auto whole = hn::ConvertTo(i32, n);
-  const auto half = hn::ShiftRight<1>(whole);
+  const auto half = hn::ShiftRight<1>(whole);  // two steps, the first of them exact
   const auto scale = [&](decltype(whole) e)
                          HWY_ATTR { return hn::BitCast(f32, hn::ShiftLeft<23>(hn::Add(e, hn::Set(i32, 127)))); };
   const auto result = hn::Mul(hn::Mul(p, scale(half)), scale(hn::Sub(whole, half)));
+#endif
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
