@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "sim/ops/simd.h"
+#include "sim/types/float_formats.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tilecheck {
@@ -106,14 +108,38 @@ void multiply_panel(int64_t m, const Matrix<T>& a, const T* b, int64_t b_stride,
   }
 }
 
+// Elements of storage S as T: themselves, or f32 from bf16's bits.
+template <class T, class S>
+HWY_INLINE T widened(S element) {
+  if constexpr (std::is_same_v<T, S>)
+    return element;
+  else
+    return bf16_to_f32(element);
+}
+template <class D, class S>
+HWY_INLINE hn::Vec<D> load_widened(D d, const S* from) {
+  if constexpr (std::is_same_v<hn::TFromD<D>, S>)
+    return hn::LoadU(d, from);
+  else
+    return hn::BitCast(
+        d, hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<D>(), hn::LoadU(hn::Rebind<uint16_t, D>(), from))));
+}
+
+// Asks for the cache lines of n elements. What lies behind a matrix does no harm.
+template <class S>
+HWY_INLINE void prefetch(const S* from, int64_t n) {
+  for (int64_t i = 0; i < n; i += 64 / static_cast<int64_t>(sizeof(S))) __builtin_prefetch(from + i);
+}
+
 // Eight rows of eight consecutive floats, turned: to[j * to_stride + i] = from[i * from_stride + j].
-HWY_INLINE void transpose_8x8(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+template <class S>
+HWY_INLINE void transpose_8x8(const S* from, int64_t from_stride, float* to, int64_t to_stride) {
   const hn::FixedTag<float, 8> d;
   const hn::Repartition<double, decltype(d)> pairs;
   using V = decltype(hn::Zero(d));
   V rows[8], turned[8];
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) rows[i] = hn::LoadU(d, from + i * from_stride);
+  for (int i = 0; i < 8; ++i) rows[i] = load_widened(d, from + i * from_stride);
 #pragma GCC unroll 4
   for (int i = 0; i < 8; i += 2) {
     turned[i] = hn::InterleaveLower(d, rows[i], rows[i + 1]);
@@ -134,15 +160,26 @@ HWY_INLINE void transpose_8x8(const float* from, int64_t from_stride, float* to,
   }
 }
 
+// How many rows of rhs ahead of the one that is packed the next are asked for: about a page.
+constexpr int64_t kRowsAhead = 8;
+
 // Rows first .. first + k of columns from .. from + columns, as k rows of panel_columns() with zeros behind.
-template <class T>
-void pack_panel(const Matrix<T>& b, int64_t first, int64_t k, int64_t from, int64_t columns, T* panel) {
+template <class T, class S>
+void pack_panel(const Matrix<S>& b, int64_t first, int64_t k, int64_t from, int64_t columns, T* panel) {
   constexpr int64_t kColumns = panel_columns<T>();
-  const T* source = b.data + first * b.row_stride + from * b.column_stride;
+  const S* source = b.data + first * b.row_stride + from * b.column_stride;
   if (b.column_stride == 1) {
-    for (int64_t p = 0; p < k; ++p) {
-      std::memcpy(panel + p * kColumns, source + p * b.row_stride, static_cast<size_t>(columns) * sizeof(T));
-      std::fill(panel + p * kColumns + columns, panel + (p + 1) * kColumns, T{0});
+    const hn::ScalableTag<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (int64_t p = 0; p < k; ++p, source += b.row_stride, panel += kColumns) {
+      prefetch(source + kRowsAhead * b.row_stride, columns);
+      if (columns == kColumns) {
+        hn::StoreU(load_widened(d, source), d, panel);
+        hn::StoreU(load_widened(d, source + lanes), d, panel + lanes);
+      } else {
+        for (int64_t j = 0; j < columns; ++j) panel[j] = widened<T>(source[j]);
+        std::fill(panel + columns, panel + kColumns, T{0});
+      }
     }
     return;
   }
@@ -151,27 +188,31 @@ void pack_panel(const Matrix<T>& b, int64_t first, int64_t k, int64_t from, int6
     if (b.row_stride == 1) {
       turned_k = k / 8 * 8;
       turned_columns = columns / 8 * 8;
-      for (int64_t j = 0; j < turned_columns; j += 8)
+      for (int64_t j = 0; j < turned_columns; j += 8) {
+        const S* rows = source + j * b.column_stride;
+        for (int64_t i = 0; i < 8; ++i) prefetch(rows + (kRowsAhead + i) * b.column_stride, k);
         for (int64_t p = 0; p < turned_k; p += 8)
-          transpose_8x8(source + j * b.column_stride + p, b.column_stride, panel + p * kColumns + j, kColumns);
+          transpose_8x8(rows + p, b.column_stride, panel + p * kColumns + j, kColumns);
+      }
     }
   for (int64_t p = 0; p < k; ++p) {
     T* row = panel + p * kColumns;
     for (int64_t j = p < turned_k ? turned_columns : 0; j < columns; ++j)
-      row[j] = source[p * b.row_stride + j * b.column_stride];
+      row[j] = widened<T>(source[p * b.row_stride + j * b.column_stride]);
     std::fill(row + columns, row + kColumns, T{0});
   }
 }
 
-template <class T>
+template <class T, class S = T>
 void multiply(const GemmCall& call) {
   constexpr int64_t kColumns = panel_columns<T>();
   const Matrix<T> a = {reinterpret_cast<const T*>(call.lhs.data), call.lhs.row_stride, call.lhs.column_stride};
-  const Matrix<T> b = {reinterpret_cast<const T*>(call.rhs.data), call.rhs.row_stride, call.rhs.column_stride};
+  const Matrix<S> b = {reinterpret_cast<const S*>(call.rhs.data), call.rhs.row_stride, call.rhs.column_stride};
   T* out = reinterpret_cast<T*>(call.out);
   if (call.k == 0 && !call.accumulate) std::memset(call.out, 0, static_cast<size_t>(call.m * call.n) * sizeof(T));
   // Packing pays when several row blocks use the panel.
-  const bool packs = b.column_stride != 1 || call.m > 2 * block_rows<T>();
+  constexpr bool kWidens = !std::is_same_v<T, S>;
+  const bool packs = kWidens || b.column_stride != 1 || call.m > 2 * block_rows<T>();
   const BlockPtr block = call.pool->allocate(kDepth * kColumns * static_cast<int64_t>(sizeof(T)));
   T* panel = reinterpret_cast<T*>(block.data());
   for (int64_t first = 0; first < call.k; first += kDepth) {
@@ -181,7 +222,9 @@ void multiply(const GemmCall& call) {
       const int64_t columns = std::min(kColumns, call.n - j);
       const bool packed = packs || columns < kColumns;
       if (packed) pack_panel(b, first, k, j, columns, panel);
-      const T* from = packed ? panel : b.data + first * b.row_stride + j;
+      const T* from = panel;
+      if constexpr (!kWidens)
+        if (!packed) from = b.data + first * b.row_stride + j;
       multiply_panel(call.m, left, from, packed ? kColumns : b.row_stride, out + j, call.n, columns, k,
                      call.accumulate || first > 0);
     }
@@ -189,6 +232,7 @@ void multiply(const GemmCall& call) {
 }
 
 void run_gemm(const GemmCall& call) {
+  if (call.dtype == DType::f32 && call.rhs_is_bf16) return multiply<float, uint16_t>(call);
   if (call.dtype == DType::f32) return multiply<float>(call);
   if (call.dtype == DType::f64) return multiply<double>(call);
   multiply<int32_t>(call);

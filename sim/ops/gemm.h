@@ -23,7 +23,8 @@ struct GemmCall {
   GemmOperand lhs, rhs;
   std::byte* out;
   bool accumulate;
-  TilePool* pool;  // for packed panels
+  TilePool* pool;            // for packed panels
+  bool rhs_is_bf16 = false;  // rhs's storage, of an f32 product
 };
 void gemm(const GemmCall& call);
 

@@ -215,6 +215,9 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   const int64_t size = lhs.batch * lhs.kept * rhs.kept;
   bool accumulate = false;
   BlockPtr block = start_block(context, accumulator, chain, size, accumulate);
+  const Passes passes = passes_of(call.precision, context.numerics, operands[0].dtype(), operands[1].dtype());
+  // The product widens bf16 as it packs.
+  const bool rhs_is_bf16 = chain == DType::f32 && rhs.tile.repr() == DType::bf16 && passes == Passes::plain;
   const auto add_product = [&](const Tile& left, const Tile& right) {
     for (int64_t b = 0; b < lhs.batch; ++b) {
       const int64_t bytes = storage_bytes(chain);
@@ -223,16 +226,17 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
             .n = rhs.kept,
             .k = lhs.contracted,
             .lhs = {TileParts::bytes(left) + b * lhs.batch_stride * bytes, lhs.kept_stride, lhs.contracted_stride},
-            .rhs = {TileParts::bytes(right) + b * rhs.batch_stride * bytes, rhs.contracted_stride, rhs.kept_stride},
+            .rhs = {TileParts::bytes(right) + b * rhs.batch_stride * (rhs_is_bf16 ? 2 : bytes), rhs.contracted_stride,
+                    rhs.kept_stride},
             .out = block.data() + b * lhs.kept * rhs.kept * bytes,
             .accumulate = accumulate,
-            .pool = context.pool});
+            .pool = context.pool,
+            .rhs_is_bf16 = rhs_is_bf16});
     }
     accumulate = true;
   };
   const Tile left = in_chain_type(lhs.tile, chain, call.is_signed),
-             right = in_chain_type(rhs.tile, chain, call.is_signed);
-  const Passes passes = passes_of(call.precision, context.numerics, operands[0].dtype(), operands[1].dtype());
+             right = rhs_is_bf16 ? rhs.tile : in_chain_type(rhs.tile, chain, call.is_signed);
   if (passes == Passes::plain) {
     add_product(left, right);
   } else {

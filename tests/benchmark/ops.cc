@@ -70,6 +70,7 @@ BENCHMARK_CAPTURE(tile_matmul, best_f32_nt, VectorIsa::best, DType::f32, DotDims
     ->Arg(256)
     ->Arg(512);
 BENCHMARK_CAPTURE(tile_matmul, best_bf16, VectorIsa::best, DType::bf16, DotDims::plain())->Arg(128)->Arg(256)->Arg(512);
+BENCHMARK_CAPTURE(tile_matmul, best_bf16_nt, VectorIsa::best, DType::bf16, DotDims::transposed_rhs())->Arg(128);
 BENCHMARK_CAPTURE(tile_matmul, best_i8, VectorIsa::best, DType::i8, DotDims::plain())->Arg(128)->Arg(256)->Arg(512);
 
 // ---- elementwise, on tiles of range(0) x 128 that stay in the caches
