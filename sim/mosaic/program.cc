@@ -4,6 +4,7 @@
 #include <cassert>
 #include <unordered_map>
 
+#include "sim/mosaic/chains.h"
 #include "sim/types/error.h"
 
 namespace tilecheck::mosaic {
@@ -132,6 +133,7 @@ class Compiler {
       set_deaths(op, instr, last_here[&op]);
       code.instrs.push_back(std::move(instr));
     }
+    join_chains(code);
     if (!code.allocations.empty()) code.site = static_cast<uint32_t>(program_->site_count++);
   }
 

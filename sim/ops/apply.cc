@@ -3,6 +3,7 @@
 #include <cassert>
 #include <vector>
 
+#include "sim/ops/chain.h"
 #include "sim/ops/elementwise.h"
 #include "sim/ops/shadow.h"
 #include "sim/ops/tile_parts.h"
@@ -62,9 +63,7 @@ bool records_shape(const OpContext& context, const OpCall& call, std::span<const
            (call.op == OpId::bitcast && operands[0].is_scalar()));
 }
 
-}  // namespace
-
-Tile apply(OpContext& context, const OpCall& call, std::span<Tile> operands) {
+TypeAndShape type_of(const OpCall& call, std::span<const Tile> operands) {
   std::array<OperandType, 4> few;
   std::vector<OperandType> many;
   std::span<OperandType> types(few.data(), std::min(operands.size(), few.size()));
@@ -73,10 +72,26 @@ Tile apply(OpContext& context, const OpCall& call, std::span<Tile> operands) {
     types = many;
   }
   for (size_t i = 0; i < operands.size(); ++i) types[i] = {operands[i].dtype(), &operands[i].shape()};
-  const TypeAndShape result = result_type(call, types);
+  return result_type(call, types);
+}
+
+}  // namespace
+
+Tile apply(OpContext& context, const OpCall& call, std::span<Tile> operands) {
+  const TypeAndShape result = type_of(call, operands);
   Tile tile = records_shape(context, call, operands) ? Tile::shape_only(context, result.dtype, result.shape)
                                                      : run(context, call, operands, result);
   if (context.observer) context.observer->on_op(call, operands, tile);
+  return tile;
+}
+
+Tile apply_added(OpContext& context, const OpCall& call, std::span<Tile> operands, const OpCall& add, Tile addend) {
+  const TypeAndShape result = type_of(call, operands);
+  Tile tile = run_matmul(context, call, operands, result, &addend);
+  if (context.observer) {
+    context.observer->on_op(call, operands, tile);
+    context.observer->on_op(add, {&addend, 1}, tile);
+  }
   return tile;
 }
 

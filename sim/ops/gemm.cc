@@ -44,10 +44,11 @@ constexpr int64_t panel_columns() {
   return 2 * static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
-// out[kRows, two vectors] (+)= a[kRows, k] b[k, two vectors]
+// out[kRows, two vectors] (+)= a[kRows, k] b[k, two vectors]; then out = addend + out, where there is one, of out's
+// strides.
 template <int kRows, class T>
 HWY_NOINLINE void multiply_block(const Matrix<T> a, const T* HWY_RESTRICT b, int64_t b_stride, T* out,
-                                 int64_t out_stride, int64_t k, bool accumulate) {
+                                 int64_t out_stride, int64_t k, bool accumulate, const T* addend) {
   const hn::ScalableTag<T> d;
   using V = decltype(hn::Zero(d));
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -71,6 +72,12 @@ HWY_NOINLINE void multiply_block(const Matrix<T> a, const T* HWY_RESTRICT b, int
     at += a.column_stride;
     b += b_stride;
   }
+  if (addend)
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      sums[i][0] = hn::Add(hn::LoadU(d, addend + i * out_stride), sums[i][0]);
+      sums[i][1] = hn::Add(hn::LoadU(d, addend + i * out_stride + lanes), sums[i][1]);
+    }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
     hn::StoreU(sums[i][0], d, out + i * out_stride);
@@ -80,15 +87,15 @@ HWY_NOINLINE void multiply_block(const Matrix<T> a, const T* HWY_RESTRICT b, int
 
 template <int kRows, class T>
 void multiply_rows(int64_t rows, const Matrix<T>& a, const T* b, int64_t b_stride, T* out, int64_t out_stride,
-                   int64_t k, bool accumulate) {
-  if (rows == kRows) return multiply_block<kRows, T>(a, b, b_stride, out, out_stride, k, accumulate);
-  if constexpr (kRows > 1) multiply_rows<kRows - 1, T>(rows, a, b, b_stride, out, out_stride, k, accumulate);
+                   int64_t k, bool accumulate, const T* addend) {
+  if (rows == kRows) return multiply_block<kRows, T>(a, b, b_stride, out, out_stride, k, accumulate, addend);
+  if constexpr (kRows > 1) multiply_rows<kRows - 1, T>(rows, a, b, b_stride, out, out_stride, k, accumulate, addend);
 }
 
 // All rows of lhs times one panel of `columns` columns.
 template <class T>
 void multiply_panel(int64_t m, const Matrix<T>& a, const T* b, int64_t b_stride, T* out, int64_t out_stride,
-                    int64_t columns, int64_t k, bool accumulate) {
+                    int64_t columns, int64_t k, bool accumulate, const T* addend) {
   constexpr int kRows = block_rows<T>();
   constexpr int64_t kColumns = panel_columns<T>();
   T edge[kRows * kColumns];
@@ -97,14 +104,20 @@ void multiply_panel(int64_t m, const Matrix<T>& a, const T* b, int64_t b_stride,
     const Matrix<T> block = {a.data + i * a.row_stride, a.row_stride, a.column_stride};
     T* to = out + i * out_stride;
     if (columns == kColumns) {
-      multiply_rows<kRows, T>(rows, block, b, b_stride, to, out_stride, k, accumulate);
+      multiply_rows<kRows, T>(rows, block, b, b_stride, to, out_stride, k, accumulate,
+                              addend ? addend + i * out_stride : nullptr);
       continue;
     }
     const size_t bytes = static_cast<size_t>(columns) * sizeof(T);
     if (accumulate)
       for (int64_t r = 0; r < rows; ++r) std::memcpy(edge + r * kColumns, to + r * out_stride, bytes);
-    multiply_rows<kRows, T>(rows, block, b, b_stride, edge, kColumns, k, accumulate);
-    for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * out_stride, edge + r * kColumns, bytes);
+    multiply_rows<kRows, T>(rows, block, b, b_stride, edge, kColumns, k, accumulate, nullptr);
+    for (int64_t r = 0; r < rows; ++r) {
+      T* row = edge + r * kColumns;
+      if (addend)
+        for (int64_t c = 0; c < columns; ++c) row[c] = addend[(i + r) * out_stride + c] + row[c];
+      std::memcpy(to + r * out_stride, row, bytes);
+    }
   }
 }
 
@@ -209,6 +222,7 @@ void multiply(const GemmCall& call) {
   const Matrix<T> a = {reinterpret_cast<const T*>(call.lhs.data), call.lhs.row_stride, call.lhs.column_stride};
   const Matrix<S> b = {reinterpret_cast<const S*>(call.rhs.data), call.rhs.row_stride, call.rhs.column_stride};
   T* out = reinterpret_cast<T*>(call.out);
+  const T* addend = reinterpret_cast<const T*>(call.addend);
   if (call.k == 0 && !call.accumulate) std::memset(call.out, 0, static_cast<size_t>(call.m * call.n) * sizeof(T));
   // Packing pays when several row blocks use the panel.
   constexpr bool kWidens = !std::is_same_v<T, S>;
@@ -217,6 +231,7 @@ void multiply(const GemmCall& call) {
   T* panel = reinterpret_cast<T*>(block.data());
   for (int64_t first = 0; first < call.k; first += kDepth) {
     const int64_t k = std::min(kDepth, call.k - first);
+    const bool adds = addend && first + k == call.k;
     const Matrix<T> left = {a.data + first * a.column_stride, a.row_stride, a.column_stride};
     for (int64_t j = 0; j < call.n; j += kColumns) {
       const int64_t columns = std::min(kColumns, call.n - j);
@@ -226,7 +241,7 @@ void multiply(const GemmCall& call) {
       if constexpr (!kWidens)
         if (!packed) from = b.data + first * b.row_stride + j;
       multiply_panel(call.m, left, from, packed ? kColumns : b.row_stride, out + j, call.n, columns, k,
-                     call.accumulate || first > 0);
+                     call.accumulate || first > 0, adds ? addend + j : nullptr);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "sim/ops/chain.h"
 #include "sim/ops/elements.h"
 #include "sim/ops/gemm.h"
 #include "sim/ops/shadow.h"
@@ -199,7 +200,8 @@ Passes passes_of(Precision precision, Numerics numerics, DType lhs, DType rhs) {
 
 }  // namespace
 
-Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands, const TypeAndShape& result) {
+Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands, const TypeAndShape& result,
+                const Tile* addend) {
   const DotDims& dot = call.dot;
   const Dims permutation = result_permutation(dot);
   Tile* accumulator = operands.size() > 2 && operands[2].has_value() ? &operands[2] : nullptr;
@@ -218,7 +220,7 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   const Passes passes = passes_of(call.precision, context.numerics, operands[0].dtype(), operands[1].dtype());
   // The product widens bf16 as it packs.
   const bool rhs_is_bf16 = chain == DType::f32 && rhs.tile.repr() == DType::bf16 && passes == Passes::plain;
-  const auto add_product = [&](const Tile& left, const Tile& right) {
+  const auto add_product = [&](const Tile& left, const Tile& right, bool is_last) {
     for (int64_t b = 0; b < lhs.batch; ++b) {
       const int64_t bytes = storage_bytes(chain);
       gemm({.dtype = chain,
@@ -231,6 +233,7 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
             .out = block.data() + b * lhs.kept * rhs.kept * bytes,
             .accumulate = accumulate,
             .pool = context.pool,
+            .addend = addend && is_last ? TileParts::bytes(*addend) + b * lhs.kept * rhs.kept * bytes : nullptr,
             .rhs_is_bf16 = rhs_is_bf16});
     }
     accumulate = true;
@@ -238,14 +241,14 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   const Tile left = in_chain_type(lhs.tile, chain, call.is_signed),
              right = rhs_is_bf16 ? rhs.tile : in_chain_type(rhs.tile, chain, call.is_signed);
   if (passes == Passes::plain) {
-    add_product(left, right);
+    add_product(left, right, true);
   } else {
     const Tile left_high = rounded_to_bf16(left), right_high = rounded_to_bf16(right);
     if (passes == Passes::bf16x3) {
-      add_product(low_part(left, left_high), right_high);
-      add_product(left_high, low_part(right, right_high));
+      add_product(low_part(left, left_high), right_high, false);
+      add_product(left_high, low_part(right, right_high), false);
     }
-    add_product(left_high, right_high);
+    add_product(left_high, right_high, true);
   }
 
   Shape natural;
@@ -265,6 +268,16 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   TileParts::set_shadow(tile, std::move(shadow));
   if (!permutation.empty()) tile = permuted(tile, permutation);
   return tile.reshaped(result.shape);
+}
+
+bool can_add_to_matmul(const OpContext& context, const OpCall& call, std::span<const Tile* const> operands,
+                       const Tile& addend) {
+  if (context.record_only || context.numerics == Numerics::f64) return false;
+  if (call.dtype != DType::f32 || !result_permutation(call.dot).empty()) return false;
+  if (addend.dtype() != DType::f32 || addend.layout() != Layout::dense || !addend.all_defined()) return false;
+  for (const Tile* operand : operands)
+    if (!operand->all_defined() || operand->size() == 0) return false;
+  return true;
 }
 
 }  // namespace tilecheck

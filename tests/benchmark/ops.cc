@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "sim/ops/chain.h"
 #include "sim/ops/gemm.h"
 #include "sim/ops/reduce.h"
 
@@ -175,6 +176,43 @@ void tile_f32_to_bf16(benchmark::State& state) {
   tiles(state, DType::f32, [](const Tile& a, const Tile&) { return convert(a, DType::bf16); });
 }
 BENCHMARK(tile_f32_to_bf16)->Arg(128);
+
+// ---- operations that run together, beside the same one after another
+
+// exp(a - row), range(0) x range(0): a tile that a cache holds, or does not.
+void exp_of_difference(benchmark::State& state, bool together) {
+  Bench bench;
+  const Shape shape = {state.range(0), state.range(0)};
+  const Tile a = bench.random(DType::f32, shape, 1);
+  const Tile row = broadcast_to(bench.random(DType::f32, {state.range(0), 1}, 2), shape);
+  const OpCall sub{.op = OpId::subf}, exponential{.op = OpId::exp};
+  const ChainStep steps[] = {{&sub, DType::f32, 2, {0, 1}}, {&exponential, DType::f32, 1, {kPrevious}}};
+  for (auto _ : state) {
+    Tile tiles[] = {a, row};
+    Tile c = together ? run_chain(bench.context, {shape, steps}, tiles) : exp(a - row);
+    benchmark::DoNotOptimize(c);
+  }
+  elements(state, a.size());
+}
+BENCHMARK_CAPTURE(exp_of_difference, apart, false)->Arg(128)->Arg(512);
+BENCHMARK_CAPTURE(exp_of_difference, together, true)->Arg(128)->Arg(512);
+
+// c + a b.
+void sum_of_product(benchmark::State& state, bool together) {
+  Bench bench;
+  const int64_t n = state.range(0);
+  const Tile a = bench.random(DType::f32, {n, n}, 1), b = bench.random(DType::f32, {n, n}, 2),
+             c = bench.random(DType::f32, {n, n}, 3);
+  const OpCall product{.op = OpId::matmul, .dtype = DType::f32, .dot = DotDims::plain()}, add{.op = OpId::addf};
+  for (auto _ : state) {
+    Tile operands[] = {a, b};
+    Tile d = together ? apply_added(bench.context, product, operands, add, c) : c + matmul(a, b);
+    benchmark::DoNotOptimize(d);
+  }
+  flops(state, 2.0 * static_cast<double>(n * n * n));
+}
+BENCHMARK_CAPTURE(sum_of_product, apart, false)->Arg(128)->Arg(256)->Arg(512);
+BENCHMARK_CAPTURE(sum_of_product, together, true)->Arg(128)->Arg(256)->Arg(512);
 
 // ---- one key block of flash attention, 128 x 128 x 128, as tile operations and as a hand-written loop over the same
 // matrix product, reduction and strips
