@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tilecheck {
@@ -54,8 +55,10 @@ enum class Order : uint8_t { unordered, by_message_order, ordered };
 
 // A point at which agent `agent` learnt that something has happened: whoever knows the agent up to `time` knows it too.
 struct Join {
-  AgentId agent;
-  uint64_t time;
+  AgentId agent = -1;
+  uint64_t time = 0;
+  bool is_set() const { return agent >= 0; }
+  bool in(const Clock& clock) const { return clock.knows(agent, time); }
 };
 
 // When the completion of a copy (source read, or destination written) became known.
@@ -72,8 +75,10 @@ class Completion {
   }
   bool known_surely() const { return !sure_.empty(); }
   bool known() const { return !sure_.empty() || !assumed_.empty(); }
-  // Null unless all there is to know is one sure join.
-  const Join* only_join() const { return sure_.size() == 1 && assumed_.empty() ? &sure_.front() : nullptr; }
+  // Of a completion that is known surely and in no other way: each of the joins tells of it.
+  std::span<const Join> settled_by() const {
+    return assumed_.empty() ? std::span<const Join>(sure_) : std::span<const Join>();
+  }
   Order before(const Knowledge& later) const {
     if (knows(sure_, later.sure)) return Order::ordered;
     if (knows(sure_, later.assumed) || knows(assumed_, later.assumed)) return Order::by_message_order;
@@ -83,7 +88,7 @@ class Completion {
 
  private:
   static bool knows(const std::vector<Join>& joins, const Clock& clock) {
-    return std::any_of(joins.begin(), joins.end(), [&](const Join& j) { return clock.knows(j.agent, j.time); });
+    return std::any_of(joins.begin(), joins.end(), [&](const Join& j) { return j.in(clock); });
   }
   std::vector<Join> sure_, assumed_;
 };

@@ -129,6 +129,9 @@ class Engine {
   // Whether each decision of a replayed schedule was possible where it was to be taken.
   bool followed_schedule() const;
   int64_t copies_started() const;
+  // Accesses, copies and signals that were compared with another or with a wait: what the time that ordering takes
+  // grows with.
+  int64_t looked_at() const;
 
  private:
   struct Impl;

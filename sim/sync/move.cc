@@ -65,18 +65,22 @@ void Engine::Impl::arrive(Semaphore& s, int64_t amount) {
   s.unmoved -= amount;
 }
 
+void Engine::Impl::leave_unmoved(Semaphore* s, Item* item) {
+  if (s && item && Chain<Item, &Item::of_unmoved>::has(*item)) s->unmoved_items.erase(*item);
+}
+
 void Engine::Impl::move_source(Copy& copy) {
   assert(!copy.read_done && copy.piece == 0);
   copy.image = std::make_unique<CopyImage>(read_image(copy.request.source));
   copy.read_done = true;
+  leave_unmoved(copy.sent, copy.sent_item);
   if (copy.sent) arrive(*copy.sent, copy.sent->dma ? copy.bytes : 1);
 }
 
 void Engine::Impl::move(Copy& copy) {
   assert(!copy.write_done);
-  if (!copy.after.empty())
-    for (Copy* before : channel(copy))
-      if (!before->write_done && copy.follows(*before)) move(*before);
+  for (Copy* before : held_back_by(copy))
+    if (!before->write_done) move(*before);
   if (copy.piece > 0) {
     while (!move_piece(copy)) {
     }
@@ -102,6 +106,9 @@ void Engine::Impl::move(Copy& copy) {
 
 void Engine::Impl::finish_move(Copy& copy) {
   copy.read_done = copy.write_done = true;
+  leave_unmoved(copy.sent, copy.sent_item);
+  leave_unmoved(copy.done, copy.done_item);
+  if (Chain<Copy, &Copy::of_undelivered>::has(copy)) channel_of(copy).undelivered.erase(copy);
   (copy.previous ? copy.previous->next : pending_first) = copy.next;
   (copy.next ? copy.next->previous : pending_last) = copy.previous;
   copy.previous = copy.next = nullptr;
@@ -114,8 +121,7 @@ void Engine::Impl::finish_move(Copy& copy) {
 
 bool Engine::Impl::move_piece(Copy& copy) {
   assert(!copy.write_done);
-  for (Copy* before : channel(copy))
-    if (!before->write_done && copy.follows(*before)) return false;
+  if (held_back(copy)) return false;
   const int d = cut_dimension(copy.request.destination.shape());
   const int64_t extent = d < 0 ? 1 : copy.request.destination.shape()[d];
   const int64_t pieces = std::min(kPieces, extent);
@@ -155,16 +161,8 @@ void Engine::Impl::move_everything() {
 }
 
 Copy* Engine::Impl::next_for(Semaphore& s, bool youngest) {
-  const auto waits = [](const Item* item) {
-    return item->copy && !(item->sent ? item->copy->read_done : item->copy->write_done);
-  };
-  if (youngest) {
-    for (size_t i = s.items.size(); i-- > 0;)
-      if (waits(s.items[i])) return s.items[i]->copy;
-    return nullptr;
-  }
-  while (s.first_unmoved < s.items.size() && !waits(s.items[s.first_unmoved])) ++s.first_unmoved;
-  return s.first_unmoved < s.items.size() ? s.items[s.first_unmoved]->copy : nullptr;
+  const Item* item = youngest ? s.unmoved_items.back() : s.unmoved_items.front();
+  return item ? item->copy : nullptr;
 }
 
 bool Engine::Impl::bring(Semaphore& s, int64_t amount) {
@@ -175,8 +173,10 @@ bool Engine::Impl::bring(Semaphore& s, int64_t amount) {
     assert(copy);
     if (kind == ScheduleSpec::Kind::torn) {
       // A piece of each copy on this semaphore in turn.
-      for (size_t i = 0; i < s.items.size() && s.count < amount; ++i)
-        if (s.items[i]->copy && !s.items[i]->copy->write_done) move_piece(*s.items[i]->copy);
+      std::vector<Copy*> unmoved;
+      for (const Item* item : s.unmoved_items) unmoved.push_back(item->copy);
+      for (size_t i = 0; i < unmoved.size() && s.count < amount; ++i)
+        if (!unmoved[i]->write_done) move_piece(*unmoved[i]);
       if (copy->write_done || s.count >= amount) continue;
       if (copy->piece == 0) move(*copy);
     } else if (copy->sent == &s && copy->done != &s && !copy->read_done) {

@@ -10,6 +10,8 @@ namespace {
 
 // Items that an earlier run saw come late, over all semaphores: a kernel with more has no ordering to speak of.
 constexpr size_t kMaxLate = 1 << 20;
+// A history of so many events has an index; below, to look at each is faster.
+constexpr size_t kIndexed = 128;
 
 }  // namespace
 
@@ -27,18 +29,29 @@ void Engine::Impl::attach(Event& event) {
   }
   if (buffer.history->events.size() >= buffer.history->sweep_at) sweep(buffer);
   if (!buffer.history) return attach(event);
-  buffer.history->events.push_back(&event);
-  event.attached = true;
+  AccessHistory& history = *buffer.history;
+  event.number = ++history.numbered;
+  history.events.push_back(event);
   if (event.copy) use(*event.copy);
+  if (history.index) {
+    history.index->insert(event);
+  } else if (history.events.size() > kIndexed) {
+    history.index = std::make_unique<BoxIndex>();
+    for (Event* e : history.events) history.index->insert(*e);
+  }
 }
 
 void Engine::Impl::detach(Event& event) {
-  if (!event.attached) return;
-  event.attached = false;
+  if (!event.attached()) return;
   Buffer& buffer = *event.buffer;
-  auto& events = buffer.history->events;
-  events.erase(std::find(events.begin(), events.end(), &event));
-  if (events.empty()) {
+  AccessHistory& history = *buffer.history;
+  history.events.erase(event);
+  if (history.events.size() < kIndexed / 2) {
+    history.index.reset();
+  } else if (history.index) {
+    history.index->erase(event);
+  }
+  if (history.events.empty()) {
     buffer.history->sweep_at = AccessHistory().sweep_at;
     free_histories.push_back(buffer.history);
     buffer.history = nullptr;
@@ -48,6 +61,21 @@ void Engine::Impl::detach(Event& event) {
   } else {
     free_events.push_back(&event);
   }
+}
+
+// The events of a history that may touch `event`, oldest first, and with a margin those that may touch its neighbours.
+const std::vector<Event*>& Engine::Impl::near(const Event& event, int64_t margin) {
+  near_events.clear();
+  const AccessHistory& history = *event.buffer->history;
+  if (history.index) {
+    history.index->find(event.base, event.box, margin, near_events);
+    std::sort(near_events.begin(), near_events.end(),
+              [](const Event* a, const Event* b) { return a->number < b->number; });
+  } else {
+    near_events.assign(history.events.begin(), history.events.end());
+  }
+  looked_at += static_cast<int64_t>(near_events.size());
+  return near_events;
 }
 
 // What every agent that still runs knows.
@@ -69,10 +97,11 @@ void Engine::Impl::sweep(Buffer& buffer) {
   const Clock floor = floor_clock();
   AccessHistory& history = *buffer.history;
   if (!floor.empty()) {
-    const std::vector<Event*> events = history.events;
+    const std::vector<Event*> events(history.events.begin(), history.events.end());
+    looked_at += static_cast<int64_t>(events.size());
     for (Event* event : events) {
       const bool settled = event->copy ? (event->write ? event->copy->written : event->copy->read).surely_before(floor)
-                                       : floor.knows(event->agent, event->time);
+                                       : event->in(floor);
       // The history itself goes with its last event.
       if (settled) detach(*event);
     }
@@ -80,43 +109,61 @@ void Engine::Impl::sweep(Buffer& buffer) {
   if (buffer.history) history.sweep_at = std::max<size_t>(AccessHistory().sweep_at, 2 * history.events.size());
 }
 
+namespace {
+
+// Whether whoever does not know `now` does not know `old` either.
+bool is_no_older(const Join& now, const Join& old) { return now.agent == old.agent && now.time >= old.time; }
+
+// The union of two boxes that differ in one dimension, where it is a box.
+bool unite(Box& old, const Box& now) {
+  int differs = -1;
+  for (int d = 0; d < now.rank; ++d) {
+    if (old[d] == now[d]) continue;
+    if (differs >= 0) return false;
+    differs = d;
+  }
+  Range& a = old[differs];
+  const Range& b = now[differs];
+  if (a.step != 1 || b.step != 1 || b.lo > a.lo + a.n || a.lo > b.lo + b.n) return false;
+  const int64_t lo = std::min(a.lo, b.lo), end = std::max(a.lo + a.n, b.lo + b.n);
+  a = {lo, end - lo, 1};
+  return true;
+}
+
+}  // namespace
+
 // Makes one event of two, where no event could tell them apart: `now` is in the same place of the source, of the same
 // kind, and either covers the old one or happened in the same epoch.
 bool Engine::Impl::merge(Event& old, const Event& now) {
   if (old.copy || old.write != now.write || old.agent != now.agent || old.actor != now.actor ||
-      (old.dma == 0) != (now.dma == 0) || !(old.at == now.at) || !(old.base == now.base))
+      (old.dma == 0) != (now.dma == 0) || !(old.at == now.at) || !(old.base == now.base) || now.time < old.time ||
+      !is_no_older(now.also, old.also) || !is_no_older(now.followed, old.followed))
     return false;
-  const auto renew = [&] {
-    old.time = now.time;
-    old.dma = now.dma;
-    old.step = now.step;
-    old.label = now.label;
-  };
-  if (old.box == now.box || contains(now.box, old.box)) {
-    old.box = now.box;
-    renew();
-    return true;
+  const bool same_epoch = old.time == now.time && old.also.time == now.also.time;
+  Box box = now.box;
+  if (!(old.box == now.box || contains(now.box, old.box))) {
+    if (!same_epoch) return false;
+    if (contains(old.box, now.box)) return true;
+    box = old.box;
+    if (!unite(box, now.box)) return false;
   }
-  if (old.time != now.time) return false;
-  if (contains(old.box, now.box)) return true;
-  int differs = -1;
-  for (int d = 0; d < now.box.rank; ++d) {
-    if (old.box[d] == now.box[d]) continue;
-    if (differs >= 0) return false;
-    differs = d;
-  }
-  Range& a = old.box[differs];
-  const Range& b = now.box[differs];
-  if (a.step != 1 || b.step != 1 || b.lo > a.lo + a.n || a.lo > b.lo + b.n) return false;
-  const int64_t lo = std::min(a.lo, b.lo), end = std::max(a.lo + a.n, b.lo + b.n);
-  a = {lo, end - lo, 1};
-  renew();
+  AccessHistory& history = *old.buffer->history;
+  const bool moves = history.index && !(old.box == box);
+  if (moves) history.index->erase(old);
+  old.box = box;
+  old.time = now.time;
+  old.also = now.also;
+  old.followed = now.followed;
+  old.dma = now.dma;
+  old.step = now.step;
+  old.label = now.label;
+  if (moves) history.index->insert(old);
   return true;
 }
 
-void Engine::Impl::remember(Event& event) {
+void Engine::Impl::remember(const Event& event) {
   if (event.buffer->history)
-    for (Event* old : event.buffer->history->events)
+    for (Event* old : near(event, 1))
       if (merge(*old, event)) return;
   Event* kept;
   if (free_events.empty()) {
@@ -127,7 +174,7 @@ void Engine::Impl::remember(Event& event) {
   }
   *kept = event;
   kept->copy = nullptr;
-  kept->attached = false;
+  kept->of_history = {};
   attach(*kept);
 }
 
@@ -149,20 +196,24 @@ void Engine::Impl::record_access(AgentId id, const Ref& ref, bool write, Loc at)
 // ---- Races.
 
 Order Engine::Impl::order_of(const Event& earlier, const Event& later, const Knowledge& known) const {
-  if (!earlier.copy) {
-    if (known.sure.knows(earlier.agent, earlier.time)) return Order::ordered;
-    return known.assumed.knows(earlier.agent, earlier.time) ? Order::by_message_order : Order::unordered;
+  Order order = Order::unordered;
+  bool followed = false;
+  const bool is_message = earlier.write && later.write && later.copy && later.copy->message > 0;
+  if (earlier.copy) {
+    order = (earlier.write ? earlier.copy->written : earlier.copy->read).before(known);
+    followed = is_message && later.copy->follows(*earlier.copy);
+  } else {
+    if (earlier.in(known.assumed)) order = earlier.in(known.sure) ? Order::ordered : Order::by_message_order;
+    followed = is_message && earlier.followed.is_set() && earlier.actor == later.copy->agent &&
+               earlier.agent == later.copy->target && earlier.followed.in(known.assumed);
   }
-  const Order order = (earlier.write ? earlier.copy->written : earlier.copy->read).before(known);
-  if (order == Order::unordered && earlier.write && later.write && later.copy && later.copy->follows(*earlier.copy))
-    return Order::by_message_order;
-  return order;
+  return order == Order::unordered && followed ? Order::by_message_order : order;
 }
 
 void Engine::Impl::check(const Event& event, const Knowledge& known) {
   if (!event.buffer->history) return;
-  for (size_t i = 0; i < event.buffer->history->events.size(); ++i) {
-    const Event& earlier = *event.buffer->history->events[i];
+  for (Event* candidate : near(event, 0)) {
+    const Event& earlier = *candidate;
     if (!earlier.write && !event.write) continue;
     const Order order = order_of(earlier, event, known);
     if (order == Order::ordered || !share_element(earlier, event)) continue;
@@ -234,20 +285,15 @@ void Engine::Impl::check_scope(const Copy& copy) {
 // ---- Semaphores.
 
 void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
-  item->special = !item->copy || item->partial != item->amount - 1 || (!item->sent && !item->copy->after.empty());
-  s.special_items += item->special;
-  s.items.push_back(item);
-  s.added += item->amount;
   s.ever_added = true;
   s.last_producer = item->agent;
   s.produced_at = item->at;
   if (item->copy) {
     use(*item->copy);
-    ++item->copy->open_items;
+    (item->sent ? item->copy->sent_item : item->copy->done_item) = item;
   }
+  tilecheck::add(s, *item);
   if (single()) return;
-  s.made.resize(agents.size());
-  ++s.made[static_cast<size_t>(item->agent)];
   if (s.waiter < 0 || s.waiter == item->agent) return;
   if (!known.sure.knows(s.waiter, s.read_at)) {
     independent = false;
@@ -259,14 +305,14 @@ void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
 }
 
 // What a run knows of an item can only shrink from one to the next, as fewer waits guarantee something.
-void Engine::Impl::note_late(const Semaphore& s, const Item& item, const Knowledge& known) {
-  LateItem late{s.made[static_cast<size_t>(item.agent)] - 1,
-                !item.copy,
-                item.amount,
-                known.sure[s.waiter],
-                known.assumed[s.waiter],
-                {}};
-  if (item.copy && !item.sent) late.after = item.copy->after;
+void Engine::Impl::note_late(Semaphore& s, const Item& item, const Knowledge& known) {
+  LateItem late;
+  late.nth = producer(s, item.agent).made - 1;
+  late.signal = !item.copy;
+  late.amount = item.amount;
+  late.sure = known.sure[s.waiter];
+  late.assumed = known.assumed[s.waiter];
+  if (item.is_message()) late.after = followed_by(*item.copy);
   LateItems& all = hindsight->late[id_of(s)];
   all.resize(agents.size());
   std::vector<LateItem>& list = all[static_cast<size_t>(item.agent)];
@@ -292,28 +338,13 @@ void Engine::Impl::settle_wait(AgentId id, Semaphore& s) {
   const LateItems* late = nullptr;
   if (!single() && !hindsight->late.empty())
     if (const auto found = hindsight->late.find(id_of(s)); found != hindsight->late.end()) late = &found->second;
-  judge(s, late, time(id), guarantees);
-  size_t kept = 0;
-  for (size_t k = 0; k < s.items.size(); ++k) {
-    Item* item = s.items[k];
-    if (guarantees[k] == Guarantee::sure) {
-      learn(id, *item, true);
-      s.added -= item->amount;
-      s.waited -= item->amount;
-      s.special_items -= item->special;
-      free_item(item);
-      s.judged_at = time(id);
-      continue;
-    }
-    if (guarantees[k] == Guarantee::by_message_order && !item->assumed) {
-      learn(id, *item, false);
-      item->assumed = true;
-      s.judged_at = time(id);
-    }
-    s.items[kept++] = item;
+  looked_at += judge(s, late, time(id), guaranteed);
+  if (!guaranteed.empty()) s.judged_at = time(id);
+  for (Item* item : guaranteed) {
+    const bool sure = item->given == Guarantee::sure;
+    learn(id, *item, sure);
+    if (sure) free_item(item);
   }
-  if (kept < s.items.size()) s.first_unmoved = 0;
-  s.items.resize(kept);
 }
 
 // The agent now knows that the item is there, and with it all that its producer knew.
@@ -329,14 +360,10 @@ void Engine::Impl::learn(AgentId id, Item& item, bool sure) {
   Copy& copy = *item.copy;
   const Join join{id, time(id)};
   copy.read.learn(join, sure, me.known);
-  if (!item.sent) {
-    copy.written.learn(join, sure, me.known);
-    if (!copy.after.empty())
-      for (Copy* before : channel(copy))
-        if (copy.follows(*before) && !before->written.known()) before->written.learn(join, false, me.known);
-  }
+  if (!item.sent) copy.written.learn(join, sure, me.known);
+  if (copy.message > 0) learn_message(id, copy, item.sent, sure);
   if (!sure) return;
-  --copy.open_items;
+  (item.sent ? copy.sent_item : copy.done_item) = nullptr;
   forget_if_settled(copy);
 }
 
@@ -344,42 +371,29 @@ void Engine::Impl::learn(AgentId id, Item& item, bool sure) {
 void Engine::Impl::forget_if_settled(Copy& copy) {
   use(copy);
   for (Event* event : {&copy.source, &copy.destination}) {
-    if (!event->attached) continue;
+    if (!event->attached()) continue;
     const Completion& completion = event->write ? copy.written : copy.read;
     if (!completion.known_surely()) continue;
     if (single()) {
       detach(*event);
-    } else if (const Join* join = completion.only_join(); join && copy.open_items == 0) {
-      Event over = *event;
-      over.copy = nullptr;
-      over.agent = join->agent;
-      over.time = join->time;
-      detach(*event);
-      remember(over);
-    }
-  }
-  release(copy);
-}
-
-// ---- Message order (machine-rules 18).
-
-void Engine::Impl::join_channel(Copy& copy) {
-  if (!options.remote_in_order) return;
-  copy.message = ++messages_sent[static_cast<size_t>(copy.agent) * agents.size() + static_cast<size_t>(copy.target)];
-  auto& messages = channel(copy);
-  size_t kept = 0;
-  for (Copy* before : messages) {
-    // What the sender knows to be delivered comes before this copy anyway.
-    if (before->write_done && before->written.surely_before(copy.issued.sure)) {
-      release(*before);
       continue;
     }
-    if (before->read.before(copy.issued) != Order::unordered) copy.after.push_back(before->message);
-    messages[kept++] = before;
+    const std::span<const Join> joins = completion.settled_by();
+    if (copy.has_open_items() || joins.empty() || joins.size() > 2) continue;
+    Event over = *event;
+    over.copy = nullptr;
+    // In one order, whoever learnt it first.
+    const bool swap = joins.size() == 2 && joins[1].agent < joins[0].agent;
+    over.agent = joins[swap].agent;
+    over.time = joins[swap].time;
+    if (joins.size() == 2) over.also = joins[!swap];
+    if (event->write && copy.message > 0)
+      for (const Join& join : copy.read.settled_by())
+        if (join.agent == copy.agent) over.followed = join;
+    detach(*event);
+    remember(over);
   }
-  messages.resize(kept);
-  messages.push_back(&copy);
-  use(copy);
+  release(copy);
 }
 
 }  // namespace tilecheck

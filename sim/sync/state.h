@@ -1,5 +1,5 @@
-// The engine's insides, shared by its files: engine.cc (what cores call), order.cc (happens-before), move.cc (bytes),
-// turns.cc (who runs), explain.cc (findings).
+// The engine's insides, shared by its files: engine.cc (what cores call), order.cc (happens-before), messages.cc
+// (remote copies), move.cc (bytes), turns.cc (who runs), explain.cc (findings).
 #pragma once
 
 #include <deque>
@@ -49,6 +49,7 @@ struct Engine::Impl {
   bool stopping = false;
   CopyId copies = 0;
   int64_t in_flight = 0;
+  int64_t looked_at = 0;
   bool independent = true;  // nothing unordered could have changed values or branches
   bool learnt = false;      // hindsight changed
   std::shared_ptr<Hindsight> hindsight;
@@ -81,6 +82,7 @@ struct Engine::Impl {
   Copy* free_copies = nullptr;
   std::deque<Item> item_store;
   std::vector<Item*> free_items;
+  int64_t items_made = 0;
   std::deque<Event> event_store;
   std::vector<Event*> free_events;
   std::deque<AccessHistory> history_store;
@@ -96,8 +98,10 @@ struct Engine::Impl {
   void detach(Event& event);
   void record_access(AgentId id, const Ref& ref, bool write, Loc at);
   // An access that is over, or a copy that is known to be: merged with what the history has of the same place.
-  void remember(Event& event);
+  void remember(const Event& event);
   bool merge(Event& old, const Event& now);
+  const std::vector<Event*>& near(const Event& event, int64_t margin);
+  std::vector<Event*> near_events;
   // Reports everything in the buffer's history that `event` races with.
   void check(const Event& event, const Knowledge& known);
   Order order_of(const Event& earlier, const Event& later, const Knowledge& known) const;
@@ -112,20 +116,24 @@ struct Engine::Impl {
   void check_scope(const Copy& copy);
   void claim(AgentId id, Semaphore& s, const char* what, Loc at);
   void add_item(Semaphore& s, Item* item, const Knowledge& known);
-  void note_late(const Semaphore& s, const Item& item, const Knowledge& known);
+  void note_late(Semaphore& s, const Item& item, const Knowledge& known);
   void settle_wait(AgentId id, Semaphore& s);
   void learn(AgentId id, Item& item, bool sure);
   void forget_if_settled(Copy& copy);
   void sweep(Buffer& buffer);
   Clock floor_clock();
-  std::vector<Guarantee> guarantees;
-  // Remote copies from one agent to another that a later one may follow: [from * agents + to].
-  std::vector<std::vector<Copy*>> channels;
-  std::vector<int64_t> messages_sent;  // in each
-  std::vector<Copy*>& channel(const Copy& copy) {
-    return channels[static_cast<size_t>(copy.agent) * agents.size() + static_cast<size_t>(copy.target)];
-  }
+  std::vector<Item*> guaranteed;
+
+  // ---- messages.cc: remote copies in order.
+  std::map<std::pair<AgentId, AgentId>, Channel> channels;  // by sender and target; only those with messages
+  Channel& channel_of(const Copy& copy) { return channels[{copy.agent, copy.target}]; }
   void join_channel(Copy& copy);
+  void let_follow(Channel& channel, int64_t number);
+  void learn_message(AgentId id, Copy& copy, bool sent, bool sure);
+  bool held_back(const Copy& copy);
+  std::vector<Copy*> held_back_by(const Copy& copy);
+  std::vector<int64_t> followed_by(const Copy& copy);
+  void leave_channel(Copy& copy);
 
   // ---- move.cc: bytes.
   Copy* pending_first = nullptr;  // copies that have not moved, in order of start
@@ -138,6 +146,7 @@ struct Engine::Impl {
   void tear();  // a piece of every copy
   void arrive(Semaphore& s, int64_t amount);
   void finish_move(Copy& copy);
+  void leave_unmoved(Semaphore* s, Item* item);
   Copy* next_for(Semaphore& s, bool youngest);
   // Moves what is pending on `s`, as the schedule prefers, until it has `amount`; false when that cannot be.
   bool bring(Semaphore& s, int64_t amount);

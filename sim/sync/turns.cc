@@ -174,15 +174,11 @@ void Engine::Impl::list_choices(AgentId first) {
     if (ready(agent(id))) choices.push_back({Choice::What::agent, id});
   }
   for (const Copy* c = pending_first; c; c = c->next) {
-    bool held_back = false;
-    if (!c->after.empty())
-      for (const Copy* before :
-           channels[static_cast<size_t>(c->agent) * agents.size() + static_cast<size_t>(c->target)])
-        held_back = held_back || (!before->write_done && c->follows(*before));
     // A remote copy that must wait for another's delivery can still read its source.
-    if (held_back && !(c->remote && !c->read_done)) continue;
+    const bool must_wait = held_back(*c);
+    if (must_wait && !(c->remote && !c->read_done)) continue;
     choices.push_back({Choice::What::copy, c->id});
-    if (chooser.offers_pieces() && !held_back && !c->read_done) choices.push_back({Choice::What::piece, c->id});
+    if (chooser.offers_pieces() && !must_wait && !c->read_done) choices.push_back({Choice::What::piece, c->id});
   }
 }
 
@@ -195,10 +191,8 @@ Copy& Engine::Impl::pending_copy(int64_t id) {
 
 // The copy itself, or the oldest message that has to be delivered before it.
 Copy& Engine::Impl::first_to_move(Copy& copy) {
-  if (copy.after.empty()) return copy;
-  for (Copy* before : channel(copy))
-    if (!before->write_done && copy.follows(*before)) return first_to_move(*before);
-  return copy;
+  const std::vector<Copy*> before = held_back_by(copy);
+  return before.empty() ? copy : first_to_move(*before.front());
 }
 
 Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {

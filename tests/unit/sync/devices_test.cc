@@ -388,6 +388,40 @@ TEST(Devices, MessageOrderIsARaceWhenNothingKeepsIt) {
   }
 }
 
+// Device 2 knows of the first message before the second leaves, for the same slot: whether its sender knows is what
+// orders them.
+TEST(Devices, AMessageFollowsOneThatIsKnownToHaveArrived) {
+  for (const bool told : {false, true}) {
+    const Body body = [told](Actor& a) {
+      a.enter();
+      if (a.device() == 0) {
+        for (int64_t i = 0; i < 2; ++i) {
+          a.send(a.row("x", i), a.row("a", 0), a.sem("send"), a.sem("recv", i), 2);
+          a.wait(a.sem("send"), kRow);
+          if (i == 0) a.wait(a.sem("reg"), 1);
+        }
+      } else if (a.device() == 1) {
+        if (!told) a.signal_to(0, a.sem("reg"));
+      } else {
+        a.wait(a.sem("recv", 0), kRow);
+        if (told) a.signal_to(0, a.sem("reg"));
+        a.wait(a.sem("recv", 1), kRow);
+      }
+    };
+    Machine setup;
+    setup.devices = 3;
+    for (const std::string& schedule : schedules()) {
+      EngineOptions options;
+      options.schedule = parse_schedule(schedule);
+      const std::set<std::string> silent;
+      EXPECT_EQ(run(setup, options, body).kinds(), told ? silent : std::set<std::string>{"relies-on-message-order"})
+          << schedule;
+      options.remote_in_order = false;
+      EXPECT_EQ(run(setup, options, body).kinds(), told ? silent : std::set<std::string>{"race"}) << schedule;
+    }
+  }
+}
+
 // A ring whose first message has its semaphores swapped: what its waits guarantee hangs on messages that may come
 // later. What one run learns of them holds in the next, though agents and copies take other turns there.
 TEST(Devices, WaitsAreJudgedAlikeInEverySchedule) {

@@ -85,7 +85,7 @@ World::World(const Machine& setup, const EngineOptions& options, std::vector<Fin
     engine_->add_agent({setup.cores ? 0 : id, setup.cores ? id : 0, actor.step_pointer()});
   }
   for (const char* name : {"x", "y", "z"}) {
-    add(name, Space::hbm, DType::f32, {16, 8});
+    add(name, Space::hbm, DType::f32, {setup.rows, 8});
     for (Buffer* b : buffers_[name]) {
       for (int64_t i = 0; i < b->array.size(); ++i) b->array.set(i, static_cast<double>(i));
       b->shadow.set_all(true);
@@ -93,7 +93,7 @@ World::World(const Machine& setup, const EngineOptions& options, std::vector<Fin
     }
   }
   for (const char* name : {"a", "b", "s"}) {
-    add(name, Space::vmem, DType::f32, {16, 8});
+    add(name, Space::vmem, DType::f32, {setup.rows, 8});
     for (Buffer* b : buffers_[name]) {
       b->shadow.set_all(true);
       b->filled = true;
@@ -152,6 +152,7 @@ Outcome run(const Machine& setup, EngineOptions options, const Body& body) {
     for (Actor& actor : world.actors()) bodies.emplace_back([&body, &actor] { body(actor); });
     out.finished = world.engine().run(bodies);
     again = world.engine().judge_again();
+    out.looked_at = world.engine().looked_at();
     out.independent = world.engine().schedule_independent();
     out.decisions = world.engine().decisions();
     out.alternatives = world.engine().alternatives();

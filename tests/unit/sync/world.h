@@ -60,6 +60,7 @@ struct Outcome {
   std::vector<Finding> findings;
   bool finished = false;
   bool independent = false;
+  int64_t looked_at = 0;  // Engine::looked_at
   std::string decisions;
   std::vector<std::string> alternatives;
   bool has_all_alternatives = true;
@@ -76,6 +77,7 @@ struct Outcome {
 struct Machine {
   int devices = 1;
   bool cores = false;  // the agents are cores of one device: "hbm" buffers are one
+  int64_t rows = 16;   // of x, y, z, a, b, s
   std::vector<std::string> adopted;
   std::vector<std::string> barriers{"barrier"};
 };
@@ -101,7 +103,7 @@ class World {
 };
 
 // Runs `body` once per agent under `options`, until the judgement of its waits stands.
-// Buffers: x, y, z: HBM f32[16, 8], element i = i; a, b: VMEM f32[16, 8], zero;
+// Buffers: x, y, z: HBM f32[rows, 8], element i = i; a, b: VMEM f32[rows, 8], zero;
 // s: the same, in no scope yet; sem: dma_semaphore[8]; send, recv:
 // dma_semaphore[4]; reg: semaphore[4]; barrier: semaphore.
 Outcome run(const Machine& setup, EngineOptions options, const Body& body);
