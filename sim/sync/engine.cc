@@ -41,7 +41,12 @@ Engine::Impl::Impl(const EngineOptions& options_in, FindingSink& sink_in)
     : options(options_in),
       sink(sink_in),
       chooser(options_in.schedule, options_in.seed, options_in.record_decisions),
-      hindsight(options_in.hindsight ? options_in.hindsight : make_hindsight()) {}
+      hindsight(options_in.hindsight ? options_in.hindsight : make_hindsight()) {
+  for (Watch& watch : hindsight->watches) {
+    watch.armed = true;
+    watch.found.reset();
+  }
+}
 
 Engine::Engine(const EngineOptions& options, FindingSink& findings)
     : impl_(std::make_unique<Impl>(options, findings)) {}

@@ -48,7 +48,8 @@ struct CopyRequest {
 };
 
 // What earlier runs of the same decisions have learnt: additions to a semaphore that come later than a wait which they
-// were not ordered after, so that the wait has to be judged with them in mind (machine-rules 16).
+// were not ordered after, so that the wait has to be judged with them in mind (machine-rules 16); and races of which
+// one side was remembered together with others of its kind, so that this one has to be looked for.
 struct Hindsight;
 std::shared_ptr<Hindsight> make_hindsight();
 
@@ -113,8 +114,8 @@ class Engine {
   void adopt_semaphores(Buffer& buffer, std::span<const int64_t> counts);
   int64_t final_count(SemRef semaphore) const;
 
-  // Whether this run learnt something that changes how its waits are judged: drop its findings and run again with the
-  // same options.hindsight. False at the latest when a run learns nothing new.
+  // Whether this run learnt something that changes how its waits are judged or its races told: drop its findings and
+  // run again with the same options.hindsight. False at the latest when a run learns nothing new.
   bool judge_again() const;
   // The decision string that reproduces this run ("" when the schedule alone does, or the run was too long to record),
   // and whether no unordered event could have changed it.

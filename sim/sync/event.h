@@ -32,6 +32,7 @@ struct Event {
   Join followed;  // of a message that is known to be over: messages of its sender that know this moment follow it
   Links<Event> of_history;
   int64_t number = 0;    // in its history, in order of attachment
+  bool several = false;  // accesses of one epoch, of which `box` is the union and the other fields are the last's
   // For messages.
   AgentId actor = 0;  // who accessed, or started the copy
   CopyId dma = 0;     // 0: not a copy
@@ -71,6 +72,7 @@ class AccessHistory {
 struct Twin {
   Event earlier;
   Copy* other;                   // null: known to have moved
+  std::unique_ptr<Event> exact;  // where `earlier` is several: the one to name
 };
 
 // A copy, from start until nobody can race with it.

@@ -132,16 +132,63 @@ void Engine::Impl::flush_repeats() {
 
 // ---- Races.
 
-void Engine::Impl::report_race(const Event& earlier, const Event& later, Order order) {
+namespace {
+
+// Whether two runs of the same decisions mean the same event.
+bool is_same(const Event& a, const Event& b) {
+  return a.write == b.write && a.agent == b.agent && a.time == b.time && a.actor == b.actor && a.dma == b.dma &&
+         a.at == b.at && a.base == b.base && a.box == b.box && a.step == b.step;
+}
+
+bool is_for(const Watch& w, const Event& earlier, const Event& later) {
+  return w.in(*earlier.buffer) && is_same(w.earlier, earlier) && is_same(w.later, later);
+}
+
+}  // namespace
+
+bool Watch::in(const Buffer& b) const { return b.device == device && b.core == core && b.name == buffer; }
+
+const Event* Engine::Impl::exact(const Event& earlier, const Event& later) const {
+  if (!earlier.several) return nullptr;
+  for (const Watch& w : hindsight->watches)
+    if (w.found && is_for(w, earlier, later)) return &*w.found;
+  return nullptr;
+}
+
+void Engine::Impl::watch_for(const Event& earlier, const Event& later, const Box& within) {
+  for (const Watch& w : hindsight->watches)
+    if (is_for(w, earlier, later)) return;
+  const Buffer& b = *earlier.buffer;
+  hindsight->watches.push_back({earlier, later, within, b.name, b.device, b.core, false, {}});
+  learnt = true;
+}
+
+void Engine::Impl::watch(const Event& event) {
+  for (Watch& w : hindsight->watches) {
+    const Event& e = w.earlier;
+    if (!w.armed || e.agent != event.agent || e.time != event.time || e.also.time != event.also.time ||
+        e.actor != event.actor || e.write != event.write || (e.dma == 0) != (event.dma == 0) || !(e.at == event.at) ||
+        !(e.base == event.base) || !w.in(*event.buffer))
+      continue;
+    Event place = w.later;
+    place.box = w.within;
+    if (share_element(place, event)) w.found = event;
+  }
+}
+
+void Engine::Impl::report_race(const Event& earlier_in, const Event& later, Order order, const Box* within) {
   const Kind kind = order == Order::by_message_order ? Kind::relies_on_message_order : Kind::race;
   // Schedules keep the order of messages, so what follows from it happens in no other order.
   if (kind == Kind::race) {
     independent = false;
-    if (earlier.actor != later.actor) could_be(earlier.point, Choice::What::agent, later.actor);
-    if (later.dma && earlier.copy && !earlier.copy->write_done) copy_could_move(later.point, *earlier.copy);
+    if (earlier_in.actor != later.actor) could_be(earlier_in.point, Choice::What::agent, later.actor);
+    if (later.dma && earlier_in.copy && !earlier_in.copy->write_done) copy_could_move(later.point, *earlier_in.copy);
   }
   const std::string& buffer = later.buffer->name;
-  if (tell_again(kind, later.at, earlier.at, buffer)) return;
+  if (tell_again(kind, later.at, earlier_in.at, buffer)) return;
+  const Event* const found = exact(earlier_in, later);
+  if (!found && earlier_in.several) watch_for(earlier_in, later, within ? *within : later.box);
+  const Event& earlier = found ? *found : earlier_in;
 
   const std::string second = later.dma                         ? tilecheck::name_of(later)
                              : later.step.empty() || !single() ? who(later.actor) + where(later.step)

@@ -37,17 +37,22 @@ Ref common_part(const Ref& ref, const Event& other) {
   return out;
 }
 
-// Equal where either is defined.
-bool equal_images(const CopyImage& a, const CopyImage& b) {
+// The first element of `ref` where two images of it differ, of those where either is defined; none: an empty box.
+Box first_difference(const Ref& ref, const CopyImage& a, const CopyImage& b) {
   const auto width = static_cast<size_t>(storage_bytes(a.elements.dtype()));
   for (int64_t i = 0; i < a.elements.size(); ++i) {
     const uint8_t x = a.undefined ? a.undefined[static_cast<size_t>(i)] : 0;
     const uint8_t y = b.undefined ? b.undefined[static_cast<size_t>(i)] : 0;
-    if (x != y) return false;
     const size_t at = static_cast<size_t>(i) * width;
-    if (x == 0 && std::memcmp(a.elements.data() + at, b.elements.data() + at, width) != 0) return false;
+    if (x == y && (x != 0 || std::memcmp(a.elements.data() + at, b.elements.data() + at, width) == 0)) continue;
+    Box box = ref.buffer_box();
+    if (ref.pack != 1) return box;
+    int64_t rest = i;
+    for (int d = box.rank; d-- > 0; rest /= ref.box[d].n)
+      box[d] = {ref.box[d].lo + rest % ref.box[d].n * ref.box[d].step, 1, 1};
+    return box;
   }
-  return true;
+  return Box();
 }
 
 }  // namespace
@@ -96,9 +101,12 @@ void Engine::Impl::move(Copy& copy) {
   } else {
     copy_elements(copy.request.source, copy.request.destination);
   }
-  for (const auto& [twin, before] : twins)
-    if (!equal_images(before, read_image(common_part(copy.request.destination, twin->earlier))))
-      report_race(twin->earlier, copy.destination, Order::unordered);
+  for (const auto& [twin, before] : twins) {
+    const Ref common = common_part(copy.request.destination, twin->earlier);
+    const Box within = first_difference(common, before, read_image(common));
+    if (within.rank > 0)
+      report_race(twin->exact ? *twin->exact : twin->earlier, copy.destination, Order::unordered, &within);
+  }
   if (copy.sent && !copy.read_done) arrive(*copy.sent, copy.sent->dma ? copy.bytes : 1);
   if (copy.done) arrive(*copy.done, copy.done->dma ? copy.bytes : 1);
   finish_move(copy);

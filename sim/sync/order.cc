@@ -141,16 +141,19 @@ bool Engine::Impl::merge(Event& old, const Event& now) {
     return false;
   const bool same_epoch = old.time == now.time && old.also.time == now.also.time;
   Box box = now.box;
+  bool several = false;
   if (!(old.box == now.box || contains(now.box, old.box))) {
     if (!same_epoch) return false;
     if (contains(old.box, now.box)) return true;
     box = old.box;
     if (!unite(box, now.box)) return false;
+    several = true;
   }
   AccessHistory& history = *old.buffer->history;
   const bool moves = history.index && !(old.box == box);
   if (moves) history.index->erase(old);
   old.box = box;
+  old.several = several;
   old.time = now.time;
   old.also = now.also;
   old.followed = now.followed;
@@ -162,6 +165,7 @@ bool Engine::Impl::merge(Event& old, const Event& now) {
 }
 
 void Engine::Impl::remember(const Event& event) {
+  if (!hindsight->watches.empty()) watch(event);
   if (event.buffer->history)
     for (Event* old : near(event, 1))
       if (merge(*old, event)) return;
@@ -221,10 +225,11 @@ void Engine::Impl::check(const Event& event, const Knowledge& known) {
         event.actor != earlier.actor) {
       // Judged when the second of them has moved.
       Copy& copy = *event.copy;
-      copy.twins.push_back({earlier, earlier.copy});
+      Twin& twin = copy.twins.emplace_back(earlier, earlier.copy, nullptr);
+      if (const Event* found = exact(earlier, event)) twin.exact = std::make_unique<Event>(*found);
       if (earlier.copy) {
         use(*earlier.copy);
-        earlier.copy->twins.push_back({event, &copy});
+        earlier.copy->twins.emplace_back(event, &copy, nullptr);
         use(copy);
       }
       continue;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -16,9 +17,22 @@
 
 namespace tilecheck {
 
+// A race whose earlier side was several accesses in one: which of them it was is found in the next run, which does the
+// same.
+struct Watch {
+  Event earlier, later;  // as this or an earlier run met them; their buffers may be gone
+  Box within;            // elements of `later` that the access must have touched
+  std::string buffer;
+  int device = 0, core = 0;
+  bool armed = false;  // asked for by an earlier run
+  std::optional<Event> found;
+  bool in(const Buffer& b) const;
+};
+
 struct Hindsight {
   std::map<SemaphoreId, LateItems> late;
   size_t items = 0;
+  std::vector<Watch> watches;
 };
 
 struct Agent {
@@ -195,7 +209,13 @@ struct Engine::Impl {
   void add(Finding finding, AgentId id);  // throws StopRun when its kind stops the run
   void flush_repeats();
   [[noreturn]] void stop(Finding finding, AgentId id);
-  void report_race(const Event& earlier, const Event& later, Order order);
+  // within: the elements of `later` that matter, null: all.
+  void report_race(const Event& earlier, const Event& later, Order order, const Box* within = nullptr);
+  // The particular access of `earlier`, where it is several and a run before this one asked for it; else null.
+  const Event* exact(const Event& earlier, const Event& later) const;
+  // Has the next run find it: it shares an element with `within`, in the coordinates of `later`.
+  void watch_for(const Event& earlier, const Event& later, const Box& within);
+  void watch(const Event& event);  // it may be one that is looked for
   void report_not_awaited(Copy& copy, bool write, const std::string& end, AgentId id, Loc at);
   void check_drained(Semaphore& s, const std::string& end, AgentId id, Loc at);
   [[noreturn]] void report_dead(const Buffer& buffer, const std::string& what, AgentId id, Loc at);
