@@ -144,6 +144,26 @@ void accesses(benchmark::State& state) {
 }
 BENCHMARK(accesses)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMicrosecond);
 
+// ---- range(0) copies in flight on one semaphore, awaited one by one: time per copy rises with a logarithm.
+
+void in_flight(benchmark::State& state) {
+  const int64_t n = state.range(0);
+  KernelSpec s;
+  s.name = "in_flight";
+  s.in = {whole("x", {n, 128})};
+  s.out = {whole("o", {n, 128})};
+  s.scratch = {{"sem", DType::dma_semaphore, {}, Space::semaphore}};
+  const Body body = [n](Core& core, std::span<const Ref> refs) {
+    const auto row = [](const Ref& of, int64_t i) { return of({ds(i, 1)}); };
+    for (int64_t i = 0; i < n; ++i) core.start_copy(row(refs[0], i), row(refs[1], i), refs[2]);
+    for (int64_t i = 0; i < n; ++i) core.wait_bytes_of(refs[2], row(refs[1], i));
+  };
+  const DeviceArgs args{{}, {zeros({n, 128})}};
+  for (auto _ : state) run(state, s, body, args, true);
+  state.SetItemsProcessed(state.iterations() * n);
+}
+BENCHMARK(in_flight)->Arg(1000)->Arg(4000)->Arg(16000)->Arg(64000)->Unit(benchmark::kMillisecond);
+
 // ---- range(0) steps of a grid whose body copies: time per step and heap do not rise.
 
 void steps(benchmark::State& state) {

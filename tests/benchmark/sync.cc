@@ -1,6 +1,7 @@
 // What ordering costs: start and wait of one small copy, of many in flight, and on a copy-bound kernel.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 
@@ -12,14 +13,16 @@ namespace {
 
 struct Memory {
   Buffer hbm;
-  Buffer vmem{"vmem", Space::vmem, DType::f32, DType::f32, {64, 1024}, 0, 0};
+  Buffer vmem;
   Buffer semaphores{"sem", Space::semaphore, DType::dma_semaphore, DType::dma_semaphore, {64}, 0, 0};
   Buffer counts{"count", Space::semaphore, DType::semaphore, DType::semaphore, {}, 0, 0};
   std::vector<Finding> findings;
   FindingSink sink{findings};
   Dims step{0};
 
-  Memory() : hbm("hbm", Space::hbm, DType::f32, DType::f32, {64, 1024}, 0, -1) {
+  explicit Memory(const Shape& shape = {64, 1024})
+      : hbm("hbm", Space::hbm, DType::f32, DType::f32, shape, 0, -1),
+        vmem("vmem", Space::vmem, DType::f32, DType::f32, shape, 0, 0) {
     for (Buffer* b : {&hbm, &vmem}) {
       b->ensure_filled();
       b->shadow.set_all(true);
@@ -87,9 +90,9 @@ void BM_InFlight(benchmark::State& state) {
 }
 BENCHMARK(BM_InFlight)->Arg(1)->Arg(8)->Arg(64);
 
-// ... all on one semaphore.
+// ... all on one semaphore. Time per copy rises with the logarithm of their number.
 void BM_InFlightOneSemaphore(benchmark::State& state) {
-  Memory m;
+  Memory m({std::max<int64_t>(64, state.range(0)), 8});
   m.run([&](Engine& engine) {
     const int64_t n = state.range(0);
     std::vector<CopyRequest> requests;
@@ -106,7 +109,7 @@ void BM_InFlightOneSemaphore(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * n);
   });
 }
-BENCHMARK(BM_InFlightOneSemaphore)->Arg(8)->Arg(64);
+BENCHMARK(BM_InFlightOneSemaphore)->Arg(8)->Arg(64)->Arg(1000)->Arg(4000)->Arg(16000)->Arg(64000);
 
 void BM_SignalAndWait(benchmark::State& state) {
   Memory m;
