@@ -189,10 +189,7 @@ int run_command(CommandLine line) {
       RunOptions options = options_for(line, s, target);
       options.replay_command = prefix;
       Progress progress(s.name);
-      options.launch.progress = [&progress](int64_t done, int64_t total) {
-        progress.update(done, total);
-        return true;
-      };
+      options.launch.progress = [&progress](int64_t done, int64_t total) { progress.update(done, total); };
       RunResult result = line.explore ? explore_subject(s, options, *line.explore) : run_subject(s, options);
       if (!line.out_directory.empty() && result.outcome.report.incomplete.empty())
         write_results(line.out_directory, result.devices);

@@ -105,8 +105,8 @@ class Judge {
  private:
   RunResult run(const Subject& subject, RunOptions options) const {
     const auto start = std::chrono::steady_clock::now();
-    options.launch.progress = [start](int64_t, int64_t) {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kRunSeconds;
+    options.launch.cancelled = [start] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >= kRunSeconds;
     };
     return run_subject(subject, options);
   }

@@ -50,9 +50,11 @@ class Reporter {
     // The pipeline waits for each slot on a semaphore of its own. A kernel that needs no other has room for them.
     if (slots.slots > 1) pipeline_semaphores_ += slots.slots;
     if (w.space == Space::smem) {
-      report_.smem.used_bytes = add(report_.smem.used_bytes, row.total_bytes);
+      report_.smem.used_bytes = add(report_.smem.used_bytes, w.resident ? row.padded_bytes : row.total_bytes);
       return;
     }
+    // XLA's own allocation, beside the kernel's (vmem rules, section 5).
+    if (w.resident && row.padded_bytes > target_[FigureId::vmem_bytes]) row.total_bytes = row.padded_bytes;
     if (is_pinned(w)) {
       row.total_bytes = 0;
       row.reason = "array of one element: pinned";

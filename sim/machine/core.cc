@@ -113,6 +113,15 @@ void Core::admit_place(const Ref& ref, AccessKind kind, Loc at) {
     f.helps.push_back("copy the block to VMEM first, or give the operand a VMEM block");
     state_.report(std::move(f));
   }
+  if (kind == AccessKind::write && b.read_only) [[unlikely]] {
+    Finding f = finding_on(state_, Kind::alias_mismatch,
+                           "stores to operand '" + b.name + "', which no result aliases and which lies in " +
+                               std::string(tilecheck::name(b.space)) + " for later kernels too",
+                           ref, at);
+    f.helps.push_back("alias a result to the operand (input_output_aliases), or store to an output");
+    state_.report(std::move(f));
+    throw StopRun{};
+  }
   if (!in_bounds(ref, false)) [[unlikely]] {
     const bool read = kind == AccessKind::read;
     Finding f = finding_on(state_, read ? Kind::out_of_bounds_read : Kind::out_of_bounds_write,
@@ -263,7 +272,18 @@ void Core::loop(int64_t lower, int64_t upper, const std::function<void(int64_t)>
     state_.recorder->on_loop(lower, upper, body, at);
     return;
   }
-  for (int64_t i = lower; i < upper; ++i) body(i);
+  for (int64_t i = lower; i < upper; ++i) {
+    turn();
+    body(i);
+  }
+}
+
+void Core::turn() {
+  constexpr uint32_t kTurnsPerQuestion = 256;
+  if (++state_.loop_turns % kTurnsPerQuestion != 0 || !state_.options->cancelled) return;
+  if (!state_.options->cancelled()) return;
+  state_.cancelled = true;
+  throw StopRun{};
 }
 
 // ---- Copies.

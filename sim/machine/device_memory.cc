@@ -20,11 +20,17 @@ void check_array(const KernelSpec& spec, const std::string& what, const std::str
                                                        to_tuple(array.shape()));
 }
 
-// An operand's array in HBM, without a copy unless it will be written or its storage differs.
-std::shared_ptr<Buffer> operand_buffer(const std::string& name, const HostArray& array, DType repr, bool written,
-                                       int device) {
+// Where a window's array lies.
+Space array_space(const Window& w) {
+  if (is_semaphore(w.dtype)) return Space::semaphore;
+  return w.resident ? w.space : Space::hbm;
+}
+
+// An operand's array, without a copy unless it will be written or its storage differs.
+std::shared_ptr<Buffer> operand_buffer(const std::string& name, Space space, const HostArray& array, DType repr,
+                                       bool written, int device) {
   const bool convert = repr != array.dtype();
-  auto buffer = std::make_shared<Buffer>(name, is_semaphore(array.dtype()) ? Space::semaphore : Space::hbm,
+  auto buffer = std::make_shared<Buffer>(name, space,
                                          convert   ? array.convert(repr)
                                          : written ? array.clone()
                                                    : array,
@@ -49,14 +55,14 @@ DeviceMemory device_memory(const KernelSpec& spec, const DeviceArgs& args, const
   for (size_t i = 0; i < spec.prefetch.size(); ++i) {
     const Prefetch& p = spec.prefetch[i];
     check_array(spec, "scalar prefetch", p.name, args.prefetch[i], p.dtype, p.shape);
-    m.prefetch.push_back(operand_buffer(p.name, args.prefetch[i], context.repr_of(p.dtype), false, device));
+    m.prefetch.push_back(operand_buffer(p.name, Space::hbm, args.prefetch[i], context.repr_of(p.dtype), false, device));
   }
   for (size_t i = 0; i < spec.in.size(); ++i) {
     const Window& w = spec.in[i];
     check_array(spec, "input", w.name, args.in[i], w.dtype, w.array);
     const bool aliased = std::any_of(spec.aliases.begin(), spec.aliases.end(),
                                      [&](const Alias& a) { return a.input == static_cast<int>(i); });
-    m.in.push_back(operand_buffer(w.name, args.in[i], context.repr_of(w.dtype), aliased, device));
+    m.in.push_back(operand_buffer(w.name, array_space(w), args.in[i], context.repr_of(w.dtype), aliased, device));
   }
   for (size_t i = 0; i < spec.out.size(); ++i) {
     const Window& w = spec.out[i];
@@ -66,8 +72,8 @@ DeviceMemory device_memory(const KernelSpec& spec, const DeviceArgs& args, const
       m.out.push_back(m.in[static_cast<size_t>(alias->input)]);
       continue;
     }
-    auto buffer = std::make_shared<Buffer>(w.name, is_semaphore(w.dtype) ? Space::semaphore : Space::hbm, w.dtype,
-                                           context.repr_of(w.dtype), w.array, device, -1);
+    auto buffer =
+        std::make_shared<Buffer>(w.name, array_space(w), w.dtype, context.repr_of(w.dtype), w.array, device, -1);
     buffer->garbage = options.garbage;
     if (!options.check_definedness) buffer->shadow.set_all(true);
     m.out.push_back(std::move(buffer));

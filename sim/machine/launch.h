@@ -47,7 +47,9 @@ struct LaunchOptions {
   // Varies what fresh memory holds; other than 0, slots are filled with it too where they would keep stale bytes.
   // Defined results do not depend on it.
   uint32_t garbage = 0;
-  std::function<bool(int64_t done, int64_t total)> progress;  // called now and then; false cancels
+  std::function<void(int64_t done, int64_t total)> progress;  // told of steps now and then
+  // Asked at each step and now and then within one, by any of the run's threads. True: the run ends, incomplete.
+  std::function<bool()> cancelled;
   std::shared_ptr<SyncEdit> edit;  // a mistake to make in the body's ordering, or none yet: its calls are listed
 };
 

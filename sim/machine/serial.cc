@@ -1,5 +1,7 @@
 #include "sim/machine/serial.h"
 
+#include <algorithm>
+
 #include "sim/machine/counters.h"
 #include "sim/machine/device_memory.h"
 #include "sim/machine/pipeline.h"
@@ -58,7 +60,6 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
   std::vector<std::unique_ptr<MachineState>> states;
   std::vector<std::function<void()>> agents;
   int64_t done = 0, total = 0;
-  bool cancelled = false;
   for (int d = 0; d < options.devices; ++d)
     for (int c = 0; c < options.cores; ++c) {
       MachineState& s = *states.emplace_back(std::make_unique<MachineState>());
@@ -83,9 +84,9 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
           engine.entry_barrier(s.agent);
         const StepHook hook = [&] {
           ++done;
-          if (!options.progress || options.progress(done, total)) return true;
-          cancelled = true;
-          return false;
+          if (options.progress) options.progress(done, total);
+          s.cancelled = s.cancelled || (options.cancelled && options.cancelled());
+          return !s.cancelled;
         };
         run_part(s, body, parts[static_cast<size_t>(c)], through_engine, hook);
       });
@@ -110,7 +111,7 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
   } catch (const Incomplete& e) {
     result.report.incomplete.push_back(e.what());
   }
-  if (cancelled)
+  if (std::ranges::any_of(states, [](const auto& s) { return s->cancelled; }))
     result.report.incomplete.push_back("cancelled after " + std::to_string(done) + " of " + std::to_string(total) +
                                        " steps");
   for (auto& s : states) {

@@ -16,7 +16,7 @@
 
 namespace tilecheck {
 
-// The arrays of one device in HBM; its cores share them.
+// The arrays of one device, in HBM unless resident; its cores share them.
 struct DeviceMemory {
   int device = 0;
   std::vector<std::shared_ptr<Buffer>> prefetch;  // the operands as given; each core copies them to its SMEM
@@ -76,6 +76,8 @@ struct MachineState {
   OpContext ops;
   Counters counters;
   std::vector<std::string> incomplete;
+  bool cancelled = false;
+  uint32_t loop_turns = 0;  // in all loops of the body
 
   std::vector<std::unique_ptr<Buffer>> prefetch;
   std::vector<WindowSlots> windows;  // inputs, then outputs

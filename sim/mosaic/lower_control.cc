@@ -86,6 +86,7 @@ void run_for(Activation& frame, const Instr& instr) {
   for (int64_t i = lower; i < upper;) {
     frame.scalars[body.args[0].index] = static_cast<uint64_t>(i);
     frame.undefined[body.args[0].index] = 0;
+    if (frame.core) frame.core->turn();
     run_scoped_block(frame, body);
     pass(frame, body, 0, carries, instr.yields_args);
     if (__builtin_add_overflow(i, step, &i)) break;
@@ -101,6 +102,7 @@ void run_while(Activation& frame, const Instr& instr) {
   for (size_t i = 0; i < before.args.size(); ++i) copy_slot(frame, instr.in[i], before.args[i]);
   for (uint32_t tile : instr.drop) frame.tiles[tile] = {};
   while (true) {
+    if (frame.core) frame.core->turn();
     run_scoped_block(frame, before);
     const bool go_on = index_of(frame, before.yields[0], instr, "a loop condition") & 1;
     if (!go_on) {

@@ -47,24 +47,6 @@ std::shared_ptr<CoreValues> start_core(const Program& program, Core& core) {
   return values;
 }
 
-// A window that stays in VMEM or SMEM is copied in and out like any other. That is the same unless the body writes the
-// operand to change the result, or leaves a copy to the result in flight.
-void require_copies_suffice(const KernelModule& k) {
-  const auto stays = [&](int window) { return k.windows[static_cast<size_t>(window)].stays; };
-  const auto fail = [&](int window, const std::string& why) {
-    throw Incomplete("'" + k.window_name(window) + "' stays in VMEM or SMEM between kernels, and " + why);
-  };
-  for (const Alias& a : k.call.aliases) {
-    const int in = a.input - k.dynamic_bounds - k.prefetch_count;
-    if (in < 0 || in >= k.input_count || a.output < 0 || a.output >= k.output_count) continue;  // told elsewhere
-    if (stays(in) || stays(k.input_count + a.output)) fail(in, "is operand and result in one");
-  }
-  for (int i = 0; i < k.output_count; ++i)
-    if (is_semaphore(k.arg_type(k.window_arg(k.input_count + i)).dtype))
-      for (int o = 0; o < k.output_count; ++o)
-        if (stays(k.input_count + o)) fail(k.input_count + o, "a semaphore of copies outlives the kernel");
-}
-
 }  // namespace
 
 std::shared_ptr<const Payload> Payload::make(KernelModule kernel) {
@@ -73,7 +55,6 @@ std::shared_ptr<const Payload> Payload::make(KernelModule kernel) {
 
 Payload::Payload(KernelModule kernel) : kernel_(std::move(kernel)) {
   try {
-    require_copies_suffice(kernel_);
     program_ = compile(kernel_.module, *kernel_.main);
   } catch (const Incomplete& e) {
     not_modelled_ = e.what();  // the spec, need and time of the kernel can be told all the same
@@ -92,6 +73,7 @@ Window Payload::window(int i, const Dims& grid) const {
   w.array = kernel_.window_array(i).shape;
   w.space = is_semaphore(type.dtype) ? Space::semaphore : type.space;
   w.at = kernel_.loc(kernel_.main->loc);
+  w.resident = p.stays;
   if (!p.windowed) {
     w.trivial = true;
     return w;

@@ -88,6 +88,8 @@ void validate_window(const KernelSpec& spec, const Window& w, const std::string&
     }
   }
   if (w.buffers < 0) throw InputError(at, "buffer count " + std::to_string(w.buffers) + " is negative");
+  if (w.resident && ((w.space != Space::vmem && w.space != Space::smem) || !w.block.empty()))
+    throw InputError(at, "only a whole array in VMEM or SMEM is resident");
 }
 
 }  // namespace

@@ -57,10 +57,11 @@ struct Window {
   Space space = Space::vmem;  // any, hbm: not copied, the body gets the array itself
   int buffers = 0;            // 0: as the pipeline chooses (two, or one: see slot_count); 1, 2: asked for
   Revisit revisit = Revisit::immediate;
-  bool trivial = false;  // the block is the whole array at index 0 (a payload's window without index map)
+  bool trivial = false;   // the block is the whole array at index 0 (a payload's window without index map)
+  bool resident = false;  // VMEM or SMEM: the array itself lies there, before and after the kernel too; not copied
   Loc at;
 
-  bool pipelined() const { return space == Space::vmem || space == Space::smem; }
+  bool pipelined() const { return !resident && (space == Space::vmem || space == Space::smem); }
   Shape block_sizes() const;  // sizes as the array's rank has them; the array's own shape when `block` is empty
   Shape shown_shape() const;  // what the body's Ref shows: squeezed dimensions dropped
 };

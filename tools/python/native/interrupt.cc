@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <deque>
 #include <mutex>
 
 namespace tilecheck::python {
@@ -10,40 +11,70 @@ namespace {
 
 std::mutex mutex;
 int watches = 0;
-struct sigaction before;
-std::atomic<bool> arrived{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<uint64_t> arrived{0};
+// The handler that was there. Signals come on any thread at any time, so what it points to never changes.
+std::atomic<const struct sigaction*> hidden{nullptr};
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const struct sigaction*>::is_always_lock_free);
 
 void on_interrupt(int signal, siginfo_t* info, void* context) {
-  arrived.store(true);
-  if (before.sa_flags & SA_SIGINFO) {
-    if (before.sa_sigaction) before.sa_sigaction(signal, info, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(signal);
-  }
+  arrived.fetch_add(1);
+  const struct sigaction* before = hidden.load();
+  if (before->sa_flags & SA_SIGINFO)
+    before->sa_sigaction(signal, info, context);
+  else
+    before->sa_handler(signal);
+}
+
+bool is_same(const struct sigaction& a, const struct sigaction& b) {
+  if ((a.sa_flags & SA_SIGINFO) != (b.sa_flags & SA_SIGINFO)) return false;
+  return a.sa_flags & SA_SIGINFO ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
+}
+
+bool is_ours(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) && action.sa_sigaction == on_interrupt;
+}
+
+// The same action where it stays for good.
+const struct sigaction* kept(const struct sigaction& action) {
+  static auto* const all = new std::deque<struct sigaction>;  // a few: one for each handler that the process ever has
+  for (const struct sigaction& a : *all)
+    if (is_same(a, action)) return &a;
+  return &all->emplace_back(action);
+}
+
+void install() {
+  struct sigaction before {};
+  sigaction(SIGINT, nullptr, &before);
+  const bool has_handler = before.sa_flags & SA_SIGINFO ? before.sa_sigaction != nullptr
+                                                        : before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
+  if (!has_handler || is_ours(before)) return;
+  hidden.store(kept(before));
+  struct sigaction action {};
+  action.sa_sigaction = on_interrupt;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+// Somebody else may have put a handler of their own there meanwhile; that one stays.
+void remove() {
+  struct sigaction current {};
+  sigaction(SIGINT, nullptr, &current);
+  if (is_ours(current)) sigaction(SIGINT, hidden.load(), nullptr);
 }
 
 }  // namespace
 
 InterruptWatch::InterruptWatch() {
   const std::lock_guard lock(mutex);
-  if (watches++ > 0) return;
-  arrived.store(false);
-  struct sigaction action {};
-  action.sa_sigaction = on_interrupt;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigaction(SIGINT, &action, &before);
+  if (watches++ == 0) install();
+  before_ = arrived.load();
 }
 
 InterruptWatch::~InterruptWatch() {
   const std::lock_guard lock(mutex);
-  if (--watches > 0) return;
-  struct sigaction current {};
-  sigaction(SIGINT, nullptr, &current);
-  // Somebody else may have put a handler of their own there meanwhile; that one stays.
-  if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_interrupt) sigaction(SIGINT, &before, nullptr);
+  if (--watches == 0) remove();
 }
 
-bool InterruptWatch::interrupted() { return arrived.load(std::memory_order_relaxed); }
+bool InterruptWatch::interrupted() const { return arrived.load(std::memory_order_relaxed) != before_; }
 
 }  // namespace tilecheck::python

@@ -37,14 +37,25 @@ uint32_t parse_checks(const std::string& text) {
       checks |= 1u << choose("checks", word, kCheckNames);
     begin = end + 1;
   }
+  if (checks == 0) throw InputError("checks", "\"" + text + "\" names none");
   return checks;
 }
 
 void parse_order(const std::string& text, CallOptions& options) {
-  options.explore = text == "explore"      ? CallOptions::Explore::many
-                    : text == "exhaustive" ? CallOptions::Explore::all
-                                           : CallOptions::Explore::none;
-  if (options.explore == CallOptions::Explore::none) options.launch.sync.schedule = parse_schedule(text);
+  options.explore = CallOptions::Explore::none;
+  if (text == "explore") {
+    options.explore = CallOptions::Explore::many;
+    return;
+  }
+  try {
+    options.launch.sync.schedule = parse_schedule(text);
+  } catch (const InputError& e) {
+    throw InputError("schedule", std::string(e.what()) + ", or explore");
+  }
+  if (options.launch.sync.schedule.kind != ScheduleSpec::Kind::exhaustive) return;
+  options.explore = CallOptions::Explore::all;
+  options.max_runs = options.launch.sync.schedule.bound;
+  options.launch.sync.schedule = {};
 }
 
 }  // namespace

@@ -26,12 +26,13 @@ struct CallOptions {
   enum class Explore : uint8_t { none, many, all };
   Explore explore = Explore::none;  // schedules other than launch.sync's
   double budget_seconds = 10;       // for that, per kernel, over all its calls
+  int64_t max_runs = 10'000;        // the same, per call
   bool has(Check check) const { return checks >> static_cast<int>(check) & 1; }
 };
 
 // {"target": "v5e", "checks": "memory,init", "schedule": "lazy", "numerics": "exact", "seed": 0, "threads": 2,
 //  "cores": 1, "remote_order": "channel", "on_finding": "raise", "error_on": "error", "budget": 10}; what is absent has
-// its default. "schedule" is also "explore" or "exhaustive".
+// its default. "schedule" is also "explore" or "exhaustive[:RUNS]".
 // InputError for anything else.
 CallOptions parse_options(std::string_view json);
 

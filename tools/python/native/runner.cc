@@ -1,6 +1,7 @@
 #include "tools/python/native/runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +16,13 @@
 namespace tilecheck::python {
 namespace {
 
-constexpr int64_t kMaxExploredRuns = 10'000;
+struct Interrupted {};
+
+std::atomic<int> running{0};
+struct RunInProgress {
+  RunInProgress() { ++running; }
+  ~RunInProgress() { --running; }
+};
 
 // The call's values as the simulator keeps them: the caller's own memory, or unpacked.
 std::vector<HostArray> operand_arrays(const DeviceArrays& device) {
@@ -58,8 +65,9 @@ CallStatus judge(const Kernel& kernel, const Outcome& outcome) {
 
 // Under the schedule that was asked for, or under many of them while the kernel's budget lasts: then the run is the one
 // that failed, or that of the default schedule.
+// Throws Interrupted once `watch` was.
 LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const std::vector<DeviceArgs>& args,
-                           LaunchOptions options, Outcome& outcome) {
+                           LaunchOptions options, const InterruptWatch& watch, Outcome& outcome) {
   const bool all = kernel.options.explore == CallOptions::Explore::all;
   const double left = kernel.options.budget_seconds - static_cast<double>(*kernel.explored_ms) / 1e3;
   if (kernel.options.explore == CallOptions::Explore::none || left <= 0)
@@ -69,6 +77,7 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
   const RunFunction run = [&](const ScheduleSpec& schedule) {
     one.sync.schedule = schedule;
     LaunchResult result = launch(spec, kernel.body, args, one);
+    if (watch.interrupted()) throw Interrupted{};
     Report& report = result.report;
     drop_unchecked(kernel.options, report.findings);
     const bool failed = !report.incomplete.empty() || std::ranges::any_of(report.findings, [&](const Finding& f) {
@@ -77,7 +86,7 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
     return RunOutcome{failed, report.schedule_independent, report.replay, std::move(result.alternatives),
                       result.has_all_alternatives};
   };
-  const ExploreOptions explore_options{left, kMaxExploredRuns, options.sync.seed};
+  const ExploreOptions explore_options{left, kernel.options.max_runs, options.sync.seed};
   const Exploration e = all ? explore_exhaustively(run, explore_options) : explore(run, explore_options);
   *kernel.explored_ms += static_cast<int64_t>(e.seconds * 1e3);
   if (e.failed) options.sync.schedule = e.failing;
@@ -104,10 +113,11 @@ CallStatus run_kernel(const Kernel& kernel, const std::vector<DeviceArrays>& dev
   LaunchOptions options = kernel.options.launch;
   options.devices = static_cast<int>(devices.size());
   options.mesh = kernel.mesh;
-  options.progress = [](int64_t, int64_t) { return !InterruptWatch::interrupted(); };
+  options.cancelled = [&watch] { return watch.interrupted(); };
   const KernelSpec& spec = bounds.empty() ? kernel.spec : (own_spec = payload.spec(bounds));
   outcome = kernel.analysis;
-  LaunchResult run = launch_orders(kernel, spec, args, options, outcome);
+  LaunchResult run = launch_orders(kernel, spec, args, options, watch, outcome);
+  if (watch.interrupted()) throw Interrupted{};
   std::vector<Finding> findings = std::move(run.report.findings);
   run.report.findings = std::move(outcome.report.findings);
   run.report.findings.insert(run.report.findings.end(), findings.begin(), findings.end());
@@ -116,7 +126,6 @@ CallStatus run_kernel(const Kernel& kernel, const std::vector<DeviceArrays>& dev
   outcome.report = std::move(run.report);
   outcome.ran = true;
   outcome.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (InterruptWatch::interrupted()) return {CallStatus::Code::cancelled, "interrupted"};
   report_log().add(kernel.number, outcome);
   CallStatus status = judge(kernel, outcome);
   // A run that was stopped by a finding has results as far as it got.
@@ -145,17 +154,27 @@ Suppressions& suppressions() {
 CallStatus run_call(const CallSignature& signature, const std::vector<DeviceArrays>& devices, Outcome* outcome) {
   Outcome own;
   Outcome& o = outcome ? *outcome : own;
-  const std::string where = "kernel " + std::string(signature.name) + ": ";
+  const std::string subject = "kernel " + std::string(signature.name) + ": ";
+  const auto where = [&](std::string_view what) {
+    return what.starts_with(subject) ? std::string(what) : subject + std::string(what);
+  };
+  const RunInProgress counted;
   try {
     return run_kernel(*kernel_cache().find(signature), devices, o);
+  } catch (const Interrupted&) {
+    return {CallStatus::Code::cancelled, where("interrupted")};
   } catch (const Incomplete& e) {
-    return {CallStatus::Code::incomplete, where + "not modelled: " + e.what()};
+    return {CallStatus::Code::incomplete, where(std::string("not modelled: ") + e.what())};
   } catch (const InputError& e) {
-    return {CallStatus::Code::bad_input, where + e.what()};
+    return {CallStatus::Code::bad_input, where(e.what())};
   } catch (const std::bad_alloc&) {
-    return {CallStatus::Code::bad_input, where + "not enough memory on this machine"};
+    return {CallStatus::Code::bad_input, where("not enough memory on this machine")};
+  } catch (const std::exception& e) {
+    return {CallStatus::Code::bad_input, where(e.what())};
   }
 }
+
+int runs_in_progress() { return running; }
 
 CallStatus judge_compiled(const CallSignature& signature) {
   const std::shared_ptr<const Kernel> kernel = kernel_cache().find(signature);

@@ -20,6 +20,9 @@ Suppressions& suppressions();
 CallStatus run_call(const CallSignature& signature, const std::vector<DeviceArrays>& devices,
                     Outcome* outcome = nullptr);
 
+// How many runs there are at this moment, on all threads.
+int runs_in_progress();
+
 // What the findings that need no run (fit and compile-time rules) come to. Logs them if they stop the program.
 // InputError and Incomplete as the payload reader throws them.
 CallStatus judge_compiled(const CallSignature& signature);
