@@ -2,19 +2,14 @@
 #include <string>
 
 #include "sim/types/error.h"
-#include "tools/python/native/call.h"
+#include "tools/python/native/device_call.h"
 #include "tools/python/native/packed.h"
-#include "tools/python/native/rendezvous.h"
-#include "tools/python/native/runner.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace tilecheck::python {
 namespace {
 
 namespace ffi = xla::ffi;
-
-// Devices of one program come within a fraction of a second of each other unless one has failed.
-constexpr std::chrono::seconds kPatience{60};
 
 std::optional<DType> dtype_of(ffi::DataType type) {
   switch (type) {
@@ -104,7 +99,6 @@ ffi::Error error_of(const CallStatus& status) {
 ffi::Error handle(ffi::RunId run, std::string_view config, std::string_view name, std::string_view options,
                   ffi::Span<const int64_t> aliases, ffi::Span<const int64_t> mesh, int64_t site,
                   ffi::RemainingArgs args, ffi::RemainingRets rets) {
-  static Rendezvous rendezvous;
   try {
     CallSignature signature{.config = config, .name = name, .options = options};
     signature.aliases = aliases_of(aliases);
@@ -122,10 +116,10 @@ ffi::Error handle(ffi::RunId run, std::string_view config, std::string_view name
       arrays.results.push_back(call_array(**rets.get<ffi::AnyBuffer>(i)));
       signature.results.push_back(arrays.results.back().type);
     }
-    if (!together) return error_of(run_call(signature, {std::move(arrays)}));
-    const int device = *static_cast<const int32_t*>(args.get<ffi::AnyBuffer>(args.size() - 1)->untyped_data());
-    return error_of(rendezvous.meet({run.run_id, site}, device, signature.devices, std::move(arrays), kPatience,
-                                    [&](std::vector<DeviceArrays> all) { return run_call(signature, all); }));
+    Caller caller{.run = run.run_id, .site = site};
+    if (together)
+      caller.device = *static_cast<const int32_t*>(args.get<ffi::AnyBuffer>(args.size() - 1)->untyped_data());
+    return error_of(call_on_device(signature, std::move(arrays), caller));
   } catch (const std::exception& e) {
     return {ffi::ErrorCode::kInvalidArgument, e.what()};
   }

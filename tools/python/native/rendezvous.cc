@@ -1,10 +1,20 @@
 #include "tools/python/native/rendezvous.h"
 
+#include <algorithm>
 #include <string>
 
-namespace tilecheck::python {
+#include "tools/python/native/interrupt.h"
+#include "tools/python/native/runner.h"
 
-CallStatus Rendezvous::meet(Key key, int device, int count, DeviceArrays arrays, std::chrono::seconds patience,
+namespace tilecheck::python {
+namespace {
+
+// How long one who waits for others does not see Ctrl-C.
+constexpr std::chrono::milliseconds kLookForInterrupt{50};
+
+}  // namespace
+
+CallStatus Rendezvous::meet(Key key, int device, int count, DeviceArrays arrays, std::chrono::milliseconds patience,
                             const Run& run) {
   std::unique_lock lock(mutex_);
   std::shared_ptr<Meeting>& slot = meetings_[key];
@@ -14,8 +24,8 @@ CallStatus Rendezvous::meet(Key key, int device, int count, DeviceArrays arrays,
     slot->here.resize(static_cast<size_t>(count));
   }
   const std::shared_ptr<Meeting> meeting = slot;
-  const auto give_up = [&](std::string why) {
-    meeting->status = {CallStatus::Code::bad_input, std::move(why)};
+  const auto give_up = [&](CallStatus::Code code, std::string why) {
+    meeting->status = {code, std::move(why)};
     meeting->over = true;
     meetings_.erase(key);
     meeting->changed.notify_all();
@@ -23,8 +33,9 @@ CallStatus Rendezvous::meet(Key key, int device, int count, DeviceArrays arrays,
   };
   const auto number = static_cast<size_t>(device);
   if (device < 0 || number >= meeting->here.size() || meeting->here[number])
-    return give_up("device " + std::to_string(device) + " of " + std::to_string(count) + " came " +
-                   (device < 0 || device >= count ? "from outside the mesh" : "twice"));
+    return give_up(CallStatus::Code::bad_input,
+                   "device " + std::to_string(device) + " of " + std::to_string(count) + " came " +
+                       (device < 0 || device >= count ? "from outside the mesh" : "twice"));
   meeting->arrays[number] = std::move(arrays);
   meeting->here[number] = true;
   if (++meeting->arrived == count) {
@@ -39,15 +50,21 @@ CallStatus Rendezvous::meet(Key key, int device, int count, DeviceArrays arrays,
     return status;
   }
   // Once complete, the wait is for the run itself, however long that takes.
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const InterruptWatch watch;
+  auto deadline = std::chrono::steady_clock::now() + patience;
   while (!meeting->over) {
     if (meeting->arrived == count) {
       meeting->changed.wait(lock);
-    } else if (meeting->changed.wait_until(lock, deadline) == std::cv_status::timeout && !meeting->over &&
-               meeting->arrived < count) {
-      return give_up("only " + std::to_string(meeting->arrived) + " of " + std::to_string(count) +
-                     " devices reached this kernel within " + std::to_string(patience.count()) + " s");
+      continue;
     }
+    const auto now = std::chrono::steady_clock::now();
+    if (watch.interrupted()) return give_up(CallStatus::Code::cancelled, "interrupted");
+    if (runs_in_progress() > 0) deadline = now + patience;  // the others may be in another kernel
+    if (now >= deadline)
+      return give_up(CallStatus::Code::bad_input, "only " + std::to_string(meeting->arrived) + " of " +
+                                                      std::to_string(count) + " devices reached this kernel within " +
+                                                      std::to_string(patience.count()) + " ms");
+    meeting->changed.wait_until(lock, std::min(deadline, now + kLookForInterrupt));
   }
   return meeting->status;
 }

@@ -26,10 +26,12 @@ class Rendezvous {
   };
   using Run = std::function<CallStatus(std::vector<DeviceArrays>)>;
 
-  // Blocks until `count` devices have come with this key; the last one runs `run` with all arrays, by device number,
-  // and everybody gets its status. The same devices may come again and again (a kernel in a loop). If the others do not
-  // come within `patience`, or a device number comes twice, all who wait get an error.
-  CallStatus meet(Key key, int device, int count, DeviceArrays arrays, std::chrono::seconds patience, const Run& run);
+  // Blocks until `count` devices have come with this key; the last one runs `run` (which must not throw) with all
+  // arrays, by device number, and everybody gets its status. The same devices may come again and again (a kernel in a
+  // loop). All who wait get an error if a device number comes twice, if Ctrl-C is pressed, or if the others do not come
+  // within `patience`, in which no other kernel runs.
+  CallStatus meet(Key key, int device, int count, DeviceArrays arrays, std::chrono::milliseconds patience,
+                  const Run& run);
 
  private:
   struct Meeting {

@@ -6,45 +6,54 @@
 #include "harness/writers.h"
 
 namespace tilecheck::python {
+namespace {
+
+bool says_the_same(const Report& a, const Report& b) {
+  return a.incomplete == b.incomplete &&
+         std::ranges::equal(a.findings, b.findings, [](const Finding& f, const Finding& g) {
+           return f.kind == g.kind && f.severity == g.severity && f.message == g.message && f.at == g.at;
+         });
+}
+
+}  // namespace
 
 void ReportLog::add(int kernel, const Outcome& outcome) {
-  const bool clean = outcome.verdict() == Verdict::clean && outcome.report.findings.empty();
   const std::lock_guard lock(mutex_);
-  if (clean) {
-    const auto same = std::ranges::find_if(entries_, [&](const Entry& e) {
-      return e.kernel == kernel && e.mark == mark_ && e.outcome.report.findings.empty();
-    });
-    if (same != entries_.end()) {
-      ++same->calls;
-      same->seconds += outcome.report.seconds;
+  for (auto e = entries_.rbegin(); e != entries_.rend() && e->mark == mark_; ++e)
+    if (e->kernel == kernel && says_the_same(e->outcome->report, outcome.report)) {
+      ++e->calls;
+      e->seconds += outcome.report.seconds;
       return;
     }
-  }
   if (entries_.size() == kMaxLoggedOutcomes) {
     entries_.pop_front();
     ++dropped_;
   }
-  entries_.push_back({kernel, mark_, 1, outcome.report.seconds, outcome});
+  entries_.push_back({kernel, mark_, 1, outcome.report.seconds, std::make_shared<const Outcome>(outcome)});
 }
 
-std::string ReportLog::to_json(int since) const {
+std::vector<ReportLog::Entry> ReportLog::since(int mark, uint64_t& dropped) const {
   const std::lock_guard lock(mutex_);
+  dropped = dropped_;
+  const auto first = std::ranges::lower_bound(entries_, mark, {}, &Entry::mark);
+  return {first, entries_.end()};
+}
+
+std::string ReportLog::to_json(int mark) const {
+  uint64_t dropped = 0;
   nlohmann::json all = nlohmann::json::array();
-  for (const Entry& e : entries_) {
-    if (e.mark < since) continue;
+  for (const Entry& e : since(mark, dropped))
     all.push_back({{"calls", e.calls},
                    {"seconds", e.seconds},
-                   {"text", text_report(e.outcome, {})},
-                   {"report", nlohmann::json::parse(json_report({&e.outcome, 1}, {}))}});
-  }
-  return nlohmann::json{{"dropped", dropped_}, {"entries", std::move(all)}}.dump();
+                   {"text", text_report(*e.outcome, {})},
+                   {"report", nlohmann::json::parse(json_report({e.outcome.get(), 1}, {}))}});
+  return nlohmann::json{{"dropped", dropped}, {"entries", std::move(all)}}.dump();
 }
 
-std::string ReportLog::to_sarif(int since) const {
-  const std::lock_guard lock(mutex_);
+std::string ReportLog::to_sarif(int mark) const {
+  uint64_t dropped = 0;
   std::vector<Outcome> outcomes;
-  for (const Entry& e : entries_)
-    if (e.mark >= since) outcomes.push_back(e.outcome);
+  for (const Entry& e : since(mark, dropped)) outcomes.push_back(*e.outcome);
   return sarif_report(outcomes, {});
 }
 

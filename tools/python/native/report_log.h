@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -15,15 +16,14 @@ inline constexpr size_t kMaxLoggedOutcomes = 10'000;  // older ones are dropped,
 
 class ReportLog {
  public:
-  // One call of kernel number `kernel` (see KernelCache). A clean one is only counted if the kernel had one
-  // since the last mark.
+  // One call of kernel number `kernel` (see KernelCache). It is only counted if one since the last mark said the same.
   void add(int kernel, const Outcome& outcome);
   // What is added from now on is told apart from what was there: returns the mark to give to to_json.
   int mark();
   // What was logged since a mark (0: everything), as JSON:
   // {"dropped": N, "entries": [{"calls": N, "seconds": S, "text": "...", "report": {...}}]}.
-  std::string to_json(int since) const;
-  std::string to_sarif(int since) const;
+  std::string to_json(int mark) const;
+  std::string to_sarif(int mark) const;
   void clear();
 
  private:
@@ -32,8 +32,10 @@ class ReportLog {
     int mark = 0;
     int64_t calls = 0;
     double seconds = 0;
-    Outcome outcome;  // the last
+    std::shared_ptr<const Outcome> outcome;  // of the first
   };
+  std::vector<Entry> since(int mark, uint64_t& dropped) const;
+
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;
   int mark_ = 0;
