@@ -1,5 +1,6 @@
 """The JAX door itself: switching it on and off, what it raises, what transformations do with it."""
 
+import json
 import pathlib
 import re
 import threading
@@ -89,6 +90,33 @@ def test_bad_options_are_refused():
         tilecheck.jax.enable(target="v99")
     with pytest.raises(TypeError, match="unknown option"):
         tilecheck.jax.enable(shedule="lazy")
+    for options, message in [({"seed": -1}, "at least 0"), ({"seed": 1.5}, "whole number"), ({"threads": 0}, "at least 1"),
+                             ({"checks": ""}, "names none"), ({"schedule": "lasy"}, "exhaustive.*, or explore"),
+                             ({"schedule": "exhaustive:0"}, "no number of runs"), ({"take_over_interpret": "perhaps"}, "true or false")]:
+        with pytest.raises(ValueError, match=message):
+            tilecheck.jax.enable(**options)
+
+
+def test_every_option_may_come_from_the_environment(monkeypatch):
+    given = {"target": "v6e", "checks": "race,sync", "schedule": "random:3", "budget": "2m", "numerics": "mxu", "seed": "7", "threads": "3",
+             "cores": "2", "remote_order": "none", "on_finding": "warn", "error_on": "note", "take_over_interpret": "true"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"TILECHECK_{name.upper()}", value)
+    door = tilecheck.jax.enable(seed=8, checks=["memory"])
+    door.disable()
+    assert door.executor.take_over_interpret
+    kept = {name: value for name, value in given.items() if name != "take_over_interpret"}
+    expected = kept | {"budget": 120.0, "seed": 8, "threads": 3, "cores": 2, "checks": "memory"}
+    assert json.loads(door.executor.options) == expected
+
+
+def test_an_exploration_may_have_a_number_of_runs():
+    copies = FIXTURES["dma_double_buffer"]
+    _, report = tilecheck.check(copies.call, *copies.operands, schedule="exhaustive")
+    report.assert_clean()
+    assert report.kernels[0].data["exploration"]["complete"]
+    _, report = tilecheck.check(RACE.call, *RACE.operands, schedule="exhaustive:3")
+    assert 1 <= report.kernels[0].data["exploration"]["runs"] <= 3
 
 
 def test_transformations():
@@ -264,30 +292,87 @@ def test_core_map():
     np.testing.assert_array_equal(y, x)
 
 
-def test_arrays_that_stay_in_smem_are_read_but_not_written_in_place():
-    x = jnp.arange(8, dtype=jnp.int32)
+def core_map(scratch=()):
+    return pl.core_map(pltpu.create_tensorcore_mesh("core"), scratch_shapes=scratch)
 
-    def program(written):
+
+def test_arrays_in_smem_are_read_and_changed_where_they_lie():
+    def program(x):
+        x_ref = jax.new_ref(x, memory_space=pltpu.SMEM)
+        y_ref = jax.new_ref(jnp.zeros((8, 128), jnp.int32))
+
+        @core_map()
+        def _():
+            for i in range(8):
+                x_ref[i] = x_ref[i] + 1
+
+        @core_map([pltpu.VMEM((8, 128), jnp.int32)])
+        def _(buffer):
+            buffer[...] = jnp.full((8, 128), x_ref[3], jnp.int32)
+            pltpu.sync_copy(buffer, y_ref)
+
+        return y_ref[...], x_ref[...]
+
+    (y, x), report = tilecheck.check(jax.jit(program), jnp.arange(8, dtype=jnp.int32))
+    report.assert_clean()
+    assert len(report.kernels) == 2
+    np.testing.assert_array_equal(y, np.full((8, 128), 4))
+    np.testing.assert_array_equal(x, np.arange(8) + 1)
+    with pytest.raises(tilecheck.IncompleteError, match="stays in SMEM between kernels: in each of several cores"):
+        tilecheck.check(jax.jit(program), jnp.arange(8, dtype=jnp.int32), target="v5p")  # two cores, each with its own
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+def test_a_copy_into_vmem_goes_on_from_one_kernel_to_the_next(awaited):
+    """The array and the semaphore are results of the first kernel; it lies in VMEM before and after the second."""
+    anywhere, semaphore, vmem = (pl.BlockSpec(memory_space=m) for m in (pl.ANY, pltpu.SEMAPHORE, pltpu.VMEM))
+    in_vmem = pltpu.VMEM((8, 128), jnp.float32)
+
+    def start(x_ref, y_ref, done):
+        pltpu.make_async_copy(x_ref, y_ref, done).start()
+        if not awaited:
+            y_ref[0, :] = jnp.zeros(128)  # while the copy may still be writing it
+
+    def wait(x_ref, y_ref, done, again):
+        pltpu.make_async_copy(x_ref, y_ref, done).wait()
+        again[...] = y_ref[...] + 1
+
+    def program(x):
+        y, done = pl.pallas_call(start, in_specs=[anywhere], out_specs=[vmem, semaphore],
+                                 out_shape=[in_vmem, pltpu.SemaphoreType.DMA])(x)
+        return pl.pallas_call(wait, in_specs=[anywhere, vmem, semaphore], out_specs=vmem, out_shape=in_vmem,
+                              input_output_aliases={1: 0})(x, y, done)
+
+    x = jnp.arange(8 * 128.0).reshape(8, 128)
+    y, report = tilecheck.check(jax.jit(program), x)
+    if awaited:
+        report.assert_clean()
+        np.testing.assert_array_equal(y, x + 1)
+    else:
+        assert "race" in report.kinds(), report
+
+
+def test_an_array_that_stays_in_vmem_is_the_callers_too():
+    vmem = pl.BlockSpec(memory_space=pltpu.VMEM)
+
+    def kernel(x_ref, y_ref):
+        y_ref[...] = x_ref[...] * 2
+        x_ref[0, :] = jnp.zeros(128)
+
+    def program(aliases):
         def run(x):
-            x_ref = jax.new_ref(x, memory_space=pltpu.SMEM)
-            y_ref = jax.new_ref(jnp.zeros((8, 128), jnp.int32))
-
-            @pl.core_map(pltpu.create_tensorcore_mesh("core"), scratch_shapes=[pltpu.VMEM((8, 128), jnp.int32)])
-            def _(buffer):
-                buffer[...] = jnp.full((8, 128), x_ref[3], jnp.int32)
-                pltpu.sync_copy(buffer, y_ref)
-                if written:
-                    x_ref[0] = 1
-
-            return y_ref[...]
+            x = pltpu.with_memory_space_constraint(x, pltpu.VMEM)
+            return pl.pallas_call(kernel, in_specs=[vmem], out_specs=vmem, out_shape=pltpu.VMEM((8, 128), jnp.float32),
+                                  input_output_aliases=aliases)(x)
 
         return jax.jit(run)
 
-    y, report = tilecheck.check(program(False), x)
+    x = jnp.ones((8, 128))
+    _, report = tilecheck.check(program({}), x)
+    assert list(report.kinds()) == ["alias-mismatch"], report
+    y, report = tilecheck.check(program({0: 0}), x)
     report.assert_clean()
-    np.testing.assert_array_equal(y, np.full((8, 128), 3))
-    with pytest.raises(tilecheck.IncompleteError, match="stays in VMEM or SMEM"):
-        tilecheck.check(program(True), x)
+    np.testing.assert_array_equal(y, np.concatenate([np.zeros((1, 128)), np.full((7, 128), 2)]))
 
 
 def test_a_stride_of_0_repeats_a_row():
@@ -298,3 +383,77 @@ def test_a_stride_of_0_repeats_a_row():
     y, report = tilecheck.check(pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct.like(x)), x)
     report.assert_clean()
     np.testing.assert_array_equal(y, np.tile(x[3], (8, 1)))
+
+
+def test_threads_switch_on_and_off_as_they_like():
+    """Each check of each thread has its own target; the last one leaves nothing behind."""
+    started, failures = threading.Barrier(4), []
+
+    def kind(target, turn):
+        seen = []
+
+        def call(x):
+            seen.append(jax.devices()[0].device_kind)
+            return RELU.call(x + turn)  # a constant of its own, so that it is traced anew
+
+        value, report = tilecheck.check(jax.jit(call), jnp.asarray(RELU.operands[0]), target=target)
+        np.testing.assert_array_equal(value, RELU.expected(RELU.operands[0] + np.float32(turn)))
+        mine = tilecheck.fit(lambda x: RELU.call(x), *RELU.operands, target=target)
+        return seen, {k.data["target"] for k in mine.kernels}
+
+    def work(target, name):
+        started.wait()
+        try:
+            for turn in range(5):
+                assert kind(target, turn) == ([name], {target})
+        except BaseException as error:
+            failures.append(error)
+
+    names = {"v5e": "TPU v5 lite", "v6e": "TPU v6 lite", "v4": "TPU v4", "v5p": "TPU v5"}
+    workers = [threading.Thread(target=work, args=item) for item in names.items()]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not failures, failures
+    assert jax.devices()[0].device_kind == "cpu"
+    with pytest.raises(ValueError, match="Only interpret mode is supported on CPU"):
+        RELU.call(*RELU.operands)
+
+
+def test_a_decorated_function_may_run_in_several_threads():
+    entered = threading.Barrier(2)
+
+    @tilecheck.jax.enable()
+    def first_then_second(x, wait):
+        if wait:
+            entered.wait()  # the other is inside
+        y = RELU.call(x)
+        if not wait:
+            entered.wait()
+        return y
+
+    x, failures = RELU.operands[0], []
+
+    def work(wait):
+        try:
+            np.testing.assert_array_equal(first_then_second(x, wait), RELU.expected(x))
+        except BaseException as error:
+            failures.append(error)
+
+    workers = [threading.Thread(target=work, args=(wait,)) for wait in (True, False)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not failures, failures
+    assert jax.devices()[0].device_kind == "cpu"
+
+
+def test_the_last_one_switched_on_counts_whichever_is_switched_off_first():
+    cpu = jax.devices()[0]
+    first, second = tilecheck.jax.enable(target="v5p"), tilecheck.jax.enable(target="v6e")
+    first.disable()
+    assert cpu.device_kind == "TPU v6 lite"
+    second.disable()
+    assert cpu.device_kind == "cpu"

@@ -58,6 +58,7 @@ def test_the_environment_and_the_project_file_hold_defaults(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.tilecheck]\ntarget = "v4"\n')
     assert run(tmp_path, "-q", *program()).stdout == "ran on TPU v4 2\n"
     assert run(tmp_path, "-q", "--target", "v5p", *program()).stdout == "ran on TPU v5 2\n"
+    assert run(tmp_path, "-q", *program(), TILECHECK_TARGET="v6e").stdout == "ran on TPU v6 lite 2\n"
     (tmp_path / "pyproject.toml").unlink()
     assert run(tmp_path, "-q", *program(), TILECHECK_TARGET="v6e").stdout == "ran on TPU v6 lite 2\n"
 
@@ -75,6 +76,7 @@ def test_exploring_schedules(tmp_path):
     (["--target", "v99", "--", "true"], "v99"),
     (["--seed", "x", "--", "true"], "whole number"),
     (["--budget", "soon", "--", "true"], "10s"),
+    (["--threads", "0", "--", "true"], "at least 1"),
     (["--", "no-such-program"], "no-such-program"),
     (["--target", "v5e"], "expected `--`"),
 ])

@@ -56,6 +56,8 @@ def test_findings_fail_the_test_they_belong_to(tmp_path):
 def test_project_file_and_bad_options(tmp_path):
     done = run(tmp_path, "--tilecheck", "--tilecheck-schedule", "explore", "--tilecheck-budget", "1s", pyproject='[tool.tilecheck]\nchecks = "memory,init"\n')
     assert "3 passed" in done.stdout, done.stdout + done.stderr
+    done = run(tmp_path, "--tilecheck", pyproject='[tool.tilecheck]\nchecks = ["memory", "fit"]\ntake_over_interpret = true\n')
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
     assert "has no 'chekcs'" in run(tmp_path, "--tilecheck", pyproject='[tool.tilecheck]\nchekcs = "memory"\n').stderr
     assert "need --tilecheck" in run(tmp_path, "--tilecheck-target", "v6e").stderr
     assert "expected a time" in run(tmp_path, "--tilecheck", "--tilecheck-budget", "soon").stderr

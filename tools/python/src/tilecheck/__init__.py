@@ -17,7 +17,13 @@ __all__ = list(_WHERE)
 
 
 def __getattr__(name):
+    if name == "__version__":
+        return importlib.import_module("tilecheck._native").library().tilecheck_version().decode()
     if name not in _WHERE:
         raise AttributeError(f"module 'tilecheck' has no attribute {name!r}")
     module = importlib.import_module(f"tilecheck.{_WHERE[name]}")
     return module if name == "jax" else getattr(module, name)
+
+
+def __dir__():
+    return [*__all__, "__version__"]

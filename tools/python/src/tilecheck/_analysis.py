@@ -19,7 +19,7 @@ def check(fn, *args, **options):
     options: as tilecheck.jax.enable takes them."""
     mark = _native.library().tilecheck_mark()
     options.setdefault("on_finding", "collect")
-    with door.enable(**options):
+    with door.enable(**options) as switched, switched.in_this_thread():
         value = jax.block_until_ready(fn(*args))
     return value, _report.report_of(_native.call("reports", mark))
 
@@ -48,7 +48,7 @@ def fit(fn, *args, **options):
     a Report with each kernel's VMEM need, verdict, compile-time findings and modelled time."""
     options = _options.resolve(options)
     collector = _Collector(options["target"])
-    with _lowering.pallas_calls_lowered_by(collector), _lowering.answering_as(options["target"]):
+    with _lowering.in_this_thread(collector, options["target"]):
         jax.jit(lambda *a: fn(*a)).lower(*args)
     kernels = []
     for call in collector.calls:

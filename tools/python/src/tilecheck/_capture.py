@@ -139,7 +139,7 @@ def capture(fn, *args, dir, target="v5e", golden="tpu-interpret"):
         raise ValueError(f"golden is {golden!r}; expected one of {', '.join(GOLDENS)}")
     recorder = _Recorder(dir, target, golden)
     force = pltpu.force_tpu_interpret_mode(recorder.forced) if recorder.forced else contextlib.nullcontext()
-    with _lowering.pallas_calls_lowered_by(recorder), _lowering.answering_as(target), force:
+    with _lowering.in_this_thread(recorder, target), force:
         jax.block_until_ready(jax.jit(lambda *a: fn(*a))(*args))
         jax.effects_barrier()
     return recorder.folders

@@ -15,7 +15,6 @@ import tempfile
 from tilecheck import _native, _options, _report, _summary
 
 FOLDER = "TILECHECK_EXEC"  # where each process writes its reports
-TAKE_OVER = "TILECHECK_TAKE_OVER_INTERPRET"
 SEVERITIES = ("note", "warning", "error")
 
 
@@ -38,7 +37,10 @@ def main(arguments):
     options, program = parse(arguments)
     try:
         given = _options.project_defaults(".") | {n: v for n in _options.DEFAULTS if (v := getattr(options, n)) is not None}
-        resolved = _options.resolve(given)
+        if options.take_over_interpret:
+            given[_options.TAKE_OVER] = True
+        _options.take_over_interpret(given.get(_options.TAKE_OVER))
+        resolved = _options.resolve({n: v for n, v in given.items() if n in _options.DEFAULTS})
         reply = _native.call("check_options", json.dumps(resolved).encode())
         _report.raise_for(reply["status"], reply["message"])
     except (ValueError, ImportError) as error:
@@ -47,7 +49,7 @@ def main(arguments):
     here = pathlib.Path(__file__).resolve().parent
     with tempfile.TemporaryDirectory(prefix="tilecheck-") as folder:
         environment = os.environ | {f"TILECHECK_{name.upper()}": str(value) for name, value in given.items()}
-        environment |= {FOLDER: folder, TAKE_OVER: str(int(options.take_over_interpret))}
+        environment[FOLDER] = folder
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(here / "_autostart"), os.environ.get("PYTHONPATH")]))
         environment.setdefault("JAX_PLATFORMS", "cpu")
         try:
@@ -98,7 +100,7 @@ def start():
     """In the program, once JAX is there."""
     from tilecheck import jax as door
 
-    door.enable(take_over_interpret=os.environ[TAKE_OVER] == "1")
+    door.enable()
     atexit.register(tell, pathlib.Path(os.environ[FOLDER]) / f"{os.getpid()}.json")
 
 

@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 import re
+import threading
 
 import jax
 from jax._src import sharding_impls
@@ -18,9 +19,17 @@ FFI_TARGET = "tilecheck_call"
 _sites = itertools.count()
 
 
-@functools.cache
+_registering = threading.Lock()
+
+
 def register():
     """Tells XLA of the handler, once."""
+    with _registering:
+        _register()
+
+
+@functools.cache
+def _register():
     jax.ffi.register_ffi_target(FFI_TARGET, jax.ffi.pycapsule(_native.library().tilecheck_call), platform="cpu")
 
 
@@ -42,7 +51,7 @@ class CompileError(_report.FindingError, jax.errors.JaxRuntimeError):
 
 
 class Executor:
-    """Lowers pallas_calls while it is the one of _lowering.set_lowered_by. Equal ones share what JAX compiled."""
+    """Lowers pallas_calls while _lowering.switch_on has it. Equal ones share what JAX compiled."""
 
     def __init__(self, given: dict, take_over_interpret: bool = False):
         options = _options.resolve(given)

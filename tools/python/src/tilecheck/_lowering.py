@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
+import threading
 
 import jax
 
@@ -50,25 +52,49 @@ def device_kind(target: str) -> tuple[str, int]:
     raise ValueError(f"unknown target {target!r}; known: {', '.join(DEVICE_KINDS)}")
 
 
-# Who lowers pallas_calls (and what core_map becomes, mpmd_map) on the CPU: an object with takes(interpret) and lower(ctx, *nodes, interpret, **params), or None
-# for JAX itself. JAX compiles anew when it changes, as for its own configuration.
+# Who lowers pallas_calls (and what core_map becomes, mpmd_map) on the CPU: an object with takes(interpret) and
+# lower(ctx, *nodes, interpret, **params), or None for JAX itself. A thread's own choice outranks the process's. JAX
+# compiles anew when it changes, as for its own configuration.
 _lowered_by = config.config_ext.Config("tilecheck", None, include_in_jit_key=True, include_in_trace_context=True)
+_lock = threading.Lock()
+_switched_on = []  # for the process: who and target; the last counts
+_own = threading.local()  # .target: of this thread's choice
 
 
-def set_lowered_by(who):
-    """For this process. Returns who it was."""
-    before = _lowered_by.get_global()
-    _lowered_by.set_global(who)
-    return before
+@dataclasses.dataclass(eq=False)
+class _Switch:
+    who: object
+    target: str
+
+
+def switch_on(who, target):
+    """For the process, which then takes itself for `target`, until the result is given to switch_off."""
+    _patch_answers()
+    switch = _Switch(who, target)
+    with _lock:
+        _switched_on.append(switch)
+        _lowered_by.set_global(who)
+    return switch
+
+
+def switch_off(switch):
+    """What was switched on before and after it stays."""
+    with _lock:
+        _switched_on.remove(switch)
+        _lowered_by.set_global(_switched_on[-1].who if _switched_on else None)
 
 
 @contextlib.contextmanager
-def pallas_calls_lowered_by(who):
-    before = set_lowered_by(who)
+def in_this_thread(who, target):
+    """The same for what this thread traces meanwhile."""
+    _patch_answers()
+    before = _lowered_by.swap_local(who), getattr(_own, "target", None)
+    _own.target = target
     try:
         yield
     finally:
-        set_lowered_by(before)
+        _lowered_by.set_local(before[0])
+        _own.target = before[1]
 
 
 def _lower_on_cpu(ctx: mlir.LoweringRuleContext, *in_nodes, interpret, **params):
@@ -94,7 +120,7 @@ def as_target(target: str):
     """While it lasts, the chip that JAX's lowering rules ask about is `target`."""
     kind, cores = device_kind(target)
     device = jax.sharding.AbstractDevice(kind, cores, "tpu")
-    if not jax.sharding.get_abstract_mesh().empty:  # inside shard_map types name this mesh; see set_answers for the chip
+    if not jax.sharding.get_abstract_mesh().empty:  # inside shard_map types name this mesh; _answer tells the chip
         yield
         return
     with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=device)):
@@ -159,40 +185,37 @@ def standalone_module(ctx: mlir.LoweringRuleContext, in_types: list[ir.Type], ta
         return str(module) + "\n"
 
 
-_Device = jax.Device  # a CPU has no num_cores, as a TPU's has
-_AbstractDevice = jax.sharding.AbstractDevice
-_num_cores = _AbstractDevice.num_cores  # None for a CPU
-_jax_answers = tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind
-_answers = None
+def _answer():
+    """What kernels that ask JAX which chip this is (when they are traced: pltpu.get_tpu_info(), the device_kind of a
+    device) hear: name and cores. None: what JAX says."""
+    own = getattr(_own, "target", None)
+    if own is None:
+        switches = _switched_on[-1:]
+        own = switches[0].target if switches else None
+    return device_kind(own) if own is not None else None
 
 
-def set_answers(target: str | None) -> str | None:
-    """Kernels that ask JAX which chip this is (when they are traced: pltpu.get_tpu_info(), the device_kind of a device)
-    hear `target`; None: what JAX says. Returns what they heard before."""
-    global _answers
-    before, _answers = _answers, target
-    if target is None:
-        tpu_info.get_device_kind, tpu_info.get_num_device_cores, _Device.device_kind = _jax_answers
-        _AbstractDevice.num_cores = _num_cores
-        if before is not None:
-            del _Device.num_cores
-    else:
-        kind, cores = device_kind(target)
-        tpu_info.get_device_kind, tpu_info.get_num_device_cores = (lambda: kind), (lambda: cores)
-        _Device.num_cores = property(lambda device: cores)
-        _AbstractDevice.num_cores = property(
-            lambda device: cores if device.platform == "cpu" else _num_cores.__get__(device), _num_cores.__set__)
-        _Device.device_kind = property(lambda device: kind if device.platform == "cpu" else _jax_answers[2].__get__(device))
-    return before
+@functools.cache
+def _patch_answers():
+    """Puts _answer before JAX's own answers, for good."""
+    device, abstract = jax.Device, jax.sharding.AbstractDevice
+    kind, cores = tpu_info.get_device_kind, tpu_info.get_num_device_cores
+    device_kind_of, abstract_cores = device.device_kind, abstract.num_cores  # the latter is None for a CPU
 
+    def is_answered(asked):
+        return asked.platform == "cpu" and _answer() is not None
 
-@contextlib.contextmanager
-def answering_as(target: str):
-    before = set_answers(target)
-    try:
-        yield
-    finally:
-        set_answers(before)
+    def num_cores(asked):  # a CPU has none, as a TPU's has
+        if not is_answered(asked):
+            raise AttributeError(f"{type(asked).__name__!r} object has no attribute 'num_cores'")
+        return _answer()[1]
+
+    tpu_info.get_device_kind = lambda: (_answer() or (kind(),))[0]
+    tpu_info.get_num_device_cores = lambda: _answer()[1] if _answer() else cores()
+    device.num_cores = property(num_cores)
+    device.device_kind = property(lambda asked: _answer()[0] if is_answered(asked) else device_kind_of.__get__(asked))
+    abstract.num_cores = property(lambda asked: _answer()[1] if is_answered(asked) else abstract_cores.__get__(asked),
+                                  abstract_cores.__set__)
 
 
 @dataclasses.dataclass

@@ -18,7 +18,8 @@ DEFAULTS = {
     "on_finding": "raise",
     "error_on": "error",
 }
-WHOLE = ("seed", "threads", "cores")
+LEAST = {"seed": 0, "threads": 1, "cores": 1}  # of those that are whole numbers
+TAKE_OVER = "take_over_interpret"  # what a door takes; the kernels' own options are those above
 
 
 def seconds(time):
@@ -31,9 +32,31 @@ def seconds(time):
 
 def whole(name, value):
     try:
-        return int(value)
+        number = int(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} is {value!r}; expected a whole number") from None
+        number = None
+    if number is None or number < LEAST[name] or not isinstance(value, str) and number != value:
+        raise ValueError(f"{name} is {value!r}; expected a whole number of at least {LEAST[name]}")
+    return number
+
+
+def yes_or_no(name, value):
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False, "": False}
+    try:
+        return words[str(value).lower()]
+    except KeyError:
+        raise ValueError(f"{name} is {value!r}; expected true or false") from None
+
+
+def from_environment(name):
+    return os.environ.get(f"TILECHECK_{name.upper()}")
+
+
+def take_over_interpret(given):
+    """Whether calls that ask for interpret=... are run too: `given`, else what the environment says, else not."""
+    if given is None:
+        given = from_environment(TAKE_OVER) or False
+    return yes_or_no(TAKE_OVER, given)
 
 
 def resolve(given):
@@ -45,19 +68,26 @@ def resolve(given):
     for name, default in DEFAULTS.items():
         value = given.get(name)
         if value is None:
-            value = os.environ.get(f"TILECHECK_{name.upper()}", default)
+            value = from_environment(name)
+        if value is None:
+            value = default
+        if name == "checks" and not isinstance(value, str):
+            value = ",".join(value)
         if value is not None:
-            options[name] = whole(name, value) if name in WHOLE else seconds(value) if name == "budget" else value
+            options[name] = whole(name, value) if name in LEAST else seconds(value) if name == "budget" else value
     return options
 
 
 def project_defaults(root):
-    """[tool.tilecheck] of a project's pyproject.toml. A ValueError for a key that is none."""
+    """[tool.tilecheck] of a project's pyproject.toml, but for what the environment says otherwise. A ValueError for a key
+    that is none."""
     path = pathlib.Path(root) / "pyproject.toml"
     if not path.exists():
         return {}
     table = tomllib.loads(path.read_text()).get("tool", {}).get("tilecheck", {})
+    known = [*DEFAULTS, TAKE_OVER]
     for key in table:
-        if key not in DEFAULTS:
-            raise ValueError(f"{path.name}: [tool.tilecheck] has no {key!r}; known: {', '.join(DEFAULTS)}")
-    return table
+        if key not in known:
+            raise ValueError(f"{path.name}: [tool.tilecheck] has no {key!r}; known: {', '.join(known)}")
+    return {key: ",".join(value) if isinstance(value, list) else value
+            for key, value in table.items() if from_environment(key) is None}

@@ -10,7 +10,7 @@ import functools
 
 import jax
 
-from tilecheck import _executor, _lowering, _native, _report
+from tilecheck import _executor, _lowering, _native, _options, _report
 
 
 class enable:
@@ -21,43 +21,55 @@ class enable:
     (on stderr) or collect (see reports()). numerics: exact, mxu or f64. take_over_interpret: also calls that ask for
     interpret=True. What is not given comes from TILECHECK_TARGET, TILECHECK_CHECKS, ..."""
 
-    def __init__(self, target=None, checks=None, schedule=None, on_finding=None, *, take_over_interpret=False, **more):
+    def __init__(self, target=None, checks=None, schedule=None, on_finding=None, *, take_over_interpret=None, **more):
         given = dict(target=target, checks=checks, schedule=schedule, on_finding=on_finding, **more)
-        self.executor = _executor.Executor(given, take_over_interpret)
-        self._undo = []
+        self.executor = _executor.Executor(given, _options.take_over_interpret(take_over_interpret))
+        self._switches = []
         self._switch_on()
 
     def _switch_on(self):
         _executor.register()
-        self._undo.append((_lowering.set_lowered_by(self.executor), _lowering.set_answers(self.executor.target)))
+        self._switches.append(_lowering.switch_on(self.executor, self.executor.target))
 
     def disable(self):
         """Back to what was before."""
-        lowered_by, answers = self._undo.pop()
-        _lowering.set_lowered_by(lowered_by)
-        _lowering.set_answers(answers)
+        _lowering.switch_off(self._switches.pop())
+
+    def in_this_thread(self):
+        """A context in which this thread's kernels run with these options, whatever others switch on meanwhile."""
+        return _lowering.in_this_thread(self.executor, self.executor.target)
 
     def __enter__(self):
-        if not self._undo:
+        if not self._switches:
             self._switch_on()
         return self
 
     def __exit__(self, kind, error, trace):
         self.disable()
-        if isinstance(error, jax.errors.JaxRuntimeError):
-            translated = _executor.translate(error)
-            if translated is not None:
-                raise translated from error
+        _raise_as_ours(error)
 
     def __call__(self, fn):
         self.disable()
 
         @functools.wraps(fn)
         def wrapped(*args, **kwargs):
-            with self:
-                return jax.block_until_ready(fn(*args, **kwargs))
+            switch = _lowering.switch_on(self.executor, self.executor.target)
+            try:
+                with self.in_this_thread():
+                    return jax.block_until_ready(fn(*args, **kwargs))
+            except jax.errors.JaxRuntimeError as error:
+                _raise_as_ours(error)
+                raise
+            finally:
+                _lowering.switch_off(switch)
 
         return wrapped
+
+
+def _raise_as_ours(error):
+    translated = _executor.translate(error) if isinstance(error, jax.errors.JaxRuntimeError) else None
+    if translated is not None:
+        raise translated from error
 
 
 def reports():
