@@ -28,7 +28,7 @@ pallas_test indexing_test tpu_pallas_memory_space_test tpu_pallas_state_test tpu
 tpu_paged_attention_kernel_test tpu_ragged_paged_attention_test tpu_splash_attention_kernel_test
 tpu_splash_attention_kernel_sharded_test tpu_fusible_matmul_test tpu_fusible_matmul_with_stateful_fusions_test
 tpu_side_effects_test pallas_vmap_test""".split()
-DEVICES = {"tpu_pallas_distributed_test": 4, "tpu_all_gather_test": 4, "tpu_splash_attention_kernel_sharded_test": 4}
+DEVICES = {"tpu_pallas_async_test": 8, "tpu_pallas_distributed_test": 4, "tpu_all_gather_test": 4, "tpu_splash_attention_kernel_sharded_test": 4}
 
 
 def read_results(path):
