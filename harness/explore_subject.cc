@@ -11,6 +11,7 @@ RunResult explore_subject(const Subject& subject, const RunOptions& options, con
   const auto start = std::chrono::steady_clock::now();
   RunOptions one = options;
   one.launch.sync.record_decisions = true;
+  one.launch.sync.find_alternatives = request.exhaustive;
   one.analyse_fit = false;
   const RunFunction run = [&](const ScheduleSpec& schedule) {
     one.launch.sync.schedule = schedule;
@@ -18,7 +19,7 @@ RunResult explore_subject(const Subject& subject, const RunOptions& options, con
     const Report& report = r.outcome.report;
     // What is not modelled ends the exploration too: every schedule would end so.
     return RunOutcome{r.outcome.verdict() != Verdict::clean, report.schedule_independent, report.replay, r.alternatives,
-                      r.has_all_alternatives};
+                      r.missed_orders};
   };
   const ExploreOptions explore_options{request.budget_seconds, request.bound, options.seed};
   const Exploration e = request.exhaustive ? explore_exhaustively(run, explore_options) : explore(run, explore_options);
@@ -29,7 +30,7 @@ RunResult explore_subject(const Subject& subject, const RunOptions& options, con
   result.outcome.exploration =
       ExplorationOutcome{e.runs, e.complete, e.schedule_independent, e.failed ? to_string(e.failing) : ""};
   if (request.exhaustive && !e.complete && !e.failed)
-    result.outcome.report.incomplete.push_back("exploration of all schedules: ended after " + plural(e.runs, "run"));
+    result.outcome.report.incomplete.push_back("exploration of all schedules: " + e.missed);
   result.outcome.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -149,13 +149,13 @@ class Judge {
       out.by = "no unordered event can change it; same bits under 7 schedules";
       return;
     }
-    options.launch.sync.record_decisions = true;
+    options.launch.sync.find_alternatives = true;
     const RunFunction explored = [&](const ScheduleSpec& schedule) {
       options.launch.sync.schedule = schedule;
       const RunResult r = run(subject, options);
       MutantOutcome ignored = out;
       return RunOutcome{named(r, ignored), r.outcome.report.schedule_independent, r.outcome.report.replay,
-                        r.alternatives, r.has_all_alternatives};
+                        r.alternatives, r.missed_orders};
     };
     const Exploration e = explore_exhaustively(explored, {kProofSeconds, kProofRuns, options.seed});
     if (e.complete) {
@@ -164,7 +164,7 @@ class Judge {
     }
     out.caught = Caught::missed;
     out.by = e.failed ? "--schedule " + to_string(e.failing) + " names it"
-                      : "not proved: " + plural(e.runs, "run") + " were not all";
+                      : "not proved: exploration of all schedules " + e.missed;
   }
 
   RunOptions options_;

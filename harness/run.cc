@@ -192,8 +192,8 @@ void launch_subject(const Subject& subject, const Launchable& launched, const La
   result.outcome.report = std::move(run.report);
   result.outcome.steps = std::move(run.steps);
   result.alternatives = std::move(run.alternatives);
-  result.has_all_alternatives = run.has_all_alternatives;
-  if (!run.followed_schedule && !options.sync.record_decisions)
+  result.missed_orders = std::move(run.missed_orders);
+  if (!run.followed_schedule && !options.sync.record_decisions && !options.sync.find_alternatives)
     result.outcome.warnings.push_back(
         "the schedule's decisions were not all possible where they stand: they come from another kernel, other "
         "operands or other options");

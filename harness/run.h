@@ -34,10 +34,10 @@ struct RunOptions {
 // What a run ended with, arrays included.
 struct RunResult {
   Outcome outcome;
-  std::vector<Arrays> operands;           // per device
-  std::vector<DeviceResults> devices;     // empty if nothing ran
-  std::vector<std::string> alternatives;  // LaunchResult's
-  bool has_all_alternatives = true;       // LaunchResult's
+  std::vector<Arrays> operands;                        // per device
+  std::vector<DeviceResults> devices;                  // empty if nothing ran
+  std::vector<std::vector<std::string>> alternatives;  // LaunchResult's
+  std::string missed_orders;                           // LaunchResult's
 };
 
 // Bad operands, options or specs: InputError. What is not modelled ends in the outcome.

@@ -75,8 +75,8 @@ struct LaunchResult {
   std::vector<DeviceResults> devices;
   Report report;
   std::vector<StepRecord> steps;
-  std::vector<std::string> alternatives;  // Engine::alternatives(), with EngineOptions::record_decisions
-  bool has_all_alternatives = true;       // Engine::has_all_alternatives()
+  std::vector<std::vector<std::string>> alternatives;  // Engine::alternatives(), with EngineOptions::find_alternatives
+  std::string missed_orders;                           // Engine::missed_orders()
   bool followed_schedule = true;          // false: a replay's decisions were not all possible where they stood
 };
 

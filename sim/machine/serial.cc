@@ -124,8 +124,8 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
   for (DeviceMemory& m : memory) result.devices.push_back(collect_results(spec, m, engine, sink));
   run.judge_again = engine.judge_again();
   result.report.replay = engine.decisions();
-  if (options.sync.record_decisions) result.alternatives = engine.alternatives();
-  result.has_all_alternatives = engine.has_all_alternatives();
+  result.alternatives = engine.alternatives();
+  result.missed_orders = engine.missed_orders();
   result.followed_schedule = engine.followed_schedule();
   result.report.schedule_independent = engine.schedule_independent();
   return run;

@@ -46,8 +46,7 @@ size_t Chooser::choose(std::span<const Choice> options, size_t lazy, size_t poli
     case ScheduleSpec::Kind::replay: {
       chosen = lazy;
       for (; next_replay_ < replay_.size() && replay_[next_replay_].point <= point_; ++next_replay_) {
-        // A decision that is not possible here comes from another kernel, from shrinking, or from exploring, which
-        // wants something to happen before others; lazy instead.
+        // A decision that is not possible here comes from another kernel, or from shrinking; lazy instead.
         const auto found = replay_[next_replay_].point == point_
                                ? std::find(options.begin(), options.end(), replay_[next_replay_].choice)
                                : options.end();
@@ -55,8 +54,6 @@ size_t Chooser::choose(std::span<const Choice> options, size_t lazy, size_t poli
           chosen = static_cast<size_t>(found - options.begin());
         } else {
           is_void_ = true;
-          for (size_t i = 0; i < options.size(); ++i)
-            if (i != lazy) instead_.push_back({point_, options[i]});
         }
       }
       break;

@@ -22,9 +22,8 @@ class Chooser {
   // Decisions that differ from what lazy does; empty when there were too many to keep.
   const std::vector<Decision>& decisions() const { return decisions_; }
   int64_t points() const { return point_; }
-  // Of a replay: whether every decision was possible where it stood, and, where one was not, what else was.
+  // Of a replay: whether every decision was possible where it stood.
   bool followed() const { return !is_void_ && next_replay_ == replay_.size(); }
-  const std::vector<Decision>& instead() const { return instead_; }
 
  private:
   size_t draw(std::span<const Choice> options, size_t lazy);
@@ -43,7 +42,6 @@ class Chooser {
   std::vector<Decision> replay_;
   size_t next_replay_ = 0;
   bool is_void_ = false;
-  std::vector<Decision> instead_;
   // pct
   std::vector<std::pair<Choice, uint64_t>> priorities_;
   std::vector<int64_t> change_points_;

@@ -40,7 +40,7 @@ std::shared_ptr<Hindsight> make_hindsight() { return std::make_shared<Hindsight>
 Engine::Impl::Impl(const EngineOptions& options_in, FindingSink& sink_in)
     : options(options_in),
       sink(sink_in),
-      chooser(options_in.schedule, options_in.seed, options_in.record_decisions),
+      chooser(options_in.schedule, options_in.seed, options_in.record_decisions || options_in.find_alternatives),
       hindsight(options_in.hindsight ? options_in.hindsight : make_hindsight()) {
   for (Watch& watch : hindsight->watches) {
     watch.armed = true;
@@ -72,6 +72,7 @@ bool Engine::run(std::span<const std::function<void()>> bodies) {
     e.agent(id).known.resize(n);
     e.agent(id).known.set(id, 1);
   }
+  if (e.options.find_alternatives) e.trace.turn_on(e.agents.size());
   return e.run(bodies);
 }
 
@@ -110,6 +111,7 @@ Copy* Engine::Impl::new_copy() {
   copy->done = copy->sent = nullptr;
   copy->remote = copy->reported_read = copy->reported_written = copy->read_done = copy->write_done = false;
   copy->piece = 0;
+  copy->started_in = copy->read_in = copy->written_in = -1;
   copy->message = copy->followed_from = 0;
   copy->done_item = copy->sent_item = nullptr;
   copy->previous = copy->next = nullptr;
@@ -208,9 +210,9 @@ SemaphoreId Engine::Impl::id_of(const Semaphore& s) const {
 CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
   Impl& e = *impl_;
   assert(request.done.has_value());
-  if (e.chooser.decides()) e.point(id);
   Agent& me = e.agent(id);
   me.polled = nullptr;
+  if (e.chooser.decides()) e.point(id, {});
   const CopyId number = ++e.copies;
   const bool remote = request.peer.device || request.peer.core;
   const AgentId target = remote ? e.find_agent(id, request.peer, "remote copy to", at) : id;
@@ -230,6 +232,7 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
   }
   c.bytes = request.destination.size_bytes();
   c.issued = me.known;
+  if (e.trace.on()) c.started_in = e.trace.last_of(id);
   if (target != id) e.advance(id);
   for (Event* event : {&c.source, &c.destination}) {
     event->copy = &c;
@@ -238,7 +241,6 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
     event->pipeline = request.pipeline;
     event->label = request.label;
     event->at = at;
-    event->point = me.point;
     if (me.state.step) {
       event->step = *me.state.step;
     } else {
@@ -273,7 +275,6 @@ CopyId Engine::start(AgentId id, const CopyRequest& request, Loc at) {
   Item* item = e.new_item();
   item->copy = &c;
   item->agent = id;
-  item->point = me.point;
   item->amount = c.done->dma ? c.bytes : 1;
   item->partial = e.options.atomic_progress || !c.done->dma ? 0 : c.bytes - 1;
   item->at = at;
@@ -316,9 +317,8 @@ void Engine::wait(AgentId id, SemRef ref, int64_t amount, Loc at) {
   }
   Semaphore& s = e.semaphore(ref);
   e.claim(id, s, "waits on", at);
-  if (e.chooser.decides()) e.point(id);
   if (e.options.schedule.kind == ScheduleSpec::Kind::torn && !e.chooser.decides()) e.tear();
-  if (s.count < amount) e.block(id, s, amount, at);
+  if (s.count < amount || e.chooser.decides()) e.block(id, s, amount, at);
   s.count -= amount;
   s.waited += amount;
   s.waited_at = at;
@@ -344,7 +344,6 @@ void Engine::Impl::claim(AgentId id, Semaphore& s, const char* what, Loc at) {
 
 void Engine::signal(AgentId id, SemRef ref, int64_t amount, Peer peer, Loc at) {
   Impl& e = *impl_;
-  if (e.chooser.decides()) e.point(id);
   Agent& me = e.agent(id);
   me.polled = nullptr;
   if (amount == 0) return;
@@ -353,6 +352,7 @@ void Engine::signal(AgentId id, SemRef ref, int64_t amount, Peer peer, Loc at) {
     target = e.find_agent(id, peer, "signal to", at);
     if (target != id) ref = e.translated(ref, target);
   }
+  if (e.chooser.decides()) e.point(id, {Operation::How::add, ref});
   // A scoped semaphore of another core is there before and after its scope (machine-rules 20).
   if (!ref.buffer->alive && target == id) e.report_dead(*ref.buffer, "a signal", id, at);
   Semaphore& s = e.semaphore(ref);
@@ -373,7 +373,7 @@ void Engine::signal(AgentId id, SemRef ref, int64_t amount, Peer peer, Loc at) {
   item->amount = amount;
   item->partial = 0;
   item->known = me.known;
-  item->point = me.point;
+  if (e.trace.on()) item->signalled_in = e.trace.last_of(id);
   item->at = at;
   if (me.state.step) {
     item->step = *me.state.step;
@@ -398,21 +398,23 @@ void Engine::signal(AgentId id, SemRef ref, int64_t amount, Peer peer, Loc at) {
 
 int64_t Engine::read(AgentId id, SemRef ref, Loc at) {
   Impl& e = *impl_;
-  if (e.chooser.decides()) e.point(id);
   Agent& me = e.agent(id);
   if (!ref.buffer->alive) e.report_dead(*ref.buffer, "a read", id, at);
   Semaphore& s = e.semaphore(ref);
   e.claim(id, s, "reads", at);
+  const bool again = me.polled == &s;
+  if (e.chooser.decides()) e.point(id, {Operation::How::look, ref});
   // Whoever reads again waits for something: let it happen.
-  if (me.polled == &s) {
+  if (again) {
     me.waiting_at = at;
-    if (s.unmoved > 0 && !e.chooser.decides()) {
-      e.bring(s, s.count + 1);
-    } else if (!e.single()) {
-      e.yield(id);
-    } else if (e.chooser.decides()) {
-      e.take_choice(id);
+    if (!e.chooser.decides()) {
+      if (s.unmoved > 0) {
+        e.bring(s, s.count + 1);
+      } else if (!e.single()) {
+        e.yield(id);
+      }
     }
+    ++me.idle_polls;
     if (++me.polls > kMaxPolls) {
       me.waiting = &s;
       me.needs = s.count + 1;
@@ -420,20 +422,13 @@ int64_t Engine::read(AgentId id, SemRef ref, Loc at) {
     }
   } else {
     me.polled = &s;
-    me.polls = 0;
+    me.polls = me.idle_polls = 0;
   }
   // What it sees depends on the schedule unless all that may have been added is known.
   if (!s.items.empty()) e.independent = false;
-  if (e.options.record_decisions)
-    for (const Item* item : s.items) {
-      if (item->copy && !(item->sent ? item->copy->read_done : item->copy->write_done)) {
-        e.copy_could_move(me.point, *item->copy);
-      } else if (item->agent != id) {
-        e.could_be(item->point, Choice::What::agent, id);
-      }
-    }
+  if (s.dma && !s.items.empty() && !e.options.atomic_progress)
+    e.trace.miss("a DMA semaphore is read while copies may have added a part of their bytes");
   s.read_at = e.time(id);
-  s.read_point = me.point;
   return s.count;
 }
 
@@ -473,7 +468,7 @@ void Engine::leave_scope(AgentId id, std::span<Buffer* const> buffers, Loc at) {
       for (Event* event : events) {
         Copy* c = event->copy;
         if (c) e.use(*c);
-        if (c && !c->write_done) e.move(*c);
+        if (c && !c->write_done) e.move_by_force(*c);
         e.detach(*event);
         if (c) e.release(*c);
       }
@@ -483,7 +478,7 @@ void Engine::leave_scope(AgentId id, std::span<Buffer* const> buffers, Loc at) {
       for (auto& s : found->second) {
         if (!s) continue;
         for (Item* item : s->items)
-          if (item->copy && !item->copy->write_done) e.move(*item->copy);
+          if (item->copy && !item->copy->write_done) e.move_by_force(*item->copy);
         e.check_drained(*s, "the scope", id, at);
         while (!s->items.empty()) {
           Item* item = s->items.front();
@@ -522,21 +517,11 @@ bool Engine::judge_again() const { return impl_->learnt; }
 std::string Engine::decisions() const { return to_string(impl_->chooser.decisions()); }
 bool Engine::schedule_independent() const { return impl_->independent; }
 bool Engine::followed_schedule() const { return impl_->chooser.followed(); }
-bool Engine::has_all_alternatives() const { return !impl_->too_many_alternatives && followed_schedule(); }
-std::vector<std::string> Engine::alternatives() const {
-  std::vector<std::string> all;
-  std::vector<Decision> others = impl_->alternatives;
-  // Where the schedule asked for what could not be done there, anything that could may lead to it.
-  others.insert(others.end(), impl_->chooser.instead().begin(), impl_->chooser.instead().end());
-  const std::vector<Decision>& taken = impl_->chooser.decisions();
-  for (const Decision& other : others) {
-    std::vector<Decision> decisions;
-    for (const Decision& d : taken)
-      if (d.point < other.point) decisions.push_back(d);
-    decisions.push_back(other);
-    all.push_back(to_string(decisions));
-  }
-  return all;
+std::vector<std::vector<std::string>> Engine::alternatives() const {
+  return impl_->trace.alternatives(impl_->chooser.decisions(), impl_->options.reduce_alternatives);
+}
+std::string Engine::missed_orders() const {
+  return followed_schedule() ? impl_->trace.missed() : "a run does not begin as the one before it";
 }
 int64_t Engine::copies_started() const { return impl_->copies; }
 int64_t Engine::looked_at() const { return impl_->looked_at; }

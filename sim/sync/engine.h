@@ -61,6 +61,8 @@ struct EngineOptions {
   bool disable_semaphore_checks = false;
   bool check_races = true;
   bool record_decisions = false;         // also for schedules that need no decision string: eager, lifo, torn
+  bool find_alternatives = false;        // Engine::alternatives(); decisions are recorded
+  bool reduce_alternatives = true;       // false: every choice at every point, to hold the reduction against
   std::shared_ptr<Hindsight> hindsight;  // of the runs before this one; null: this is the only run
 };
 
@@ -121,12 +123,11 @@ class Engine {
   // and whether no unordered event could have changed it.
   std::string decisions() const;
   bool schedule_independent() const;
-  // With record_decisions: decision strings of runs that begin as this one did and then have two events that nothing
-  // orders, and that conflict, in the other order. Runs of all of them, and of theirs, reach every outcome.
-  std::vector<std::string> alternatives() const;
-  // False: there were more than are kept, or an order was wanted that is not reached by one decision (who of two
-  // signallers ends a wait before a semaphore is read).
-  bool has_all_alternatives() const;
+  // With find_alternatives: decision strings of runs that begin as this one did and then do in another order what
+  // depends on order. Runs of one of each group, and of theirs, reach every outcome.
+  std::vector<std::vector<std::string>> alternatives() const;
+  // Why these may not reach every outcome; "" when they do.
+  std::string missed_orders() const;
   // Whether each decision of a replayed schedule was possible where it was to be taken.
   bool followed_schedule() const;
   int64_t copies_started() const;

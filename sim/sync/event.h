@@ -37,8 +37,8 @@ struct Event {
   AgentId actor = 0;  // who accessed, or started the copy
   CopyId dma = 0;     // 0: not a copy
   bool pipeline = false;
-  int64_t point = -1;  // the last point of the run's decisions before it, -1: none
-  std::string label;   // of a window copy
+  int32_t merged_in = -1;  // an access with no point of choice before it: the transition of the trace it is part of
+  std::string label;       // of a window copy
   Buffer* buffer = nullptr;
   Shape base;  // what `box` has its coordinates in
   Box box;
@@ -102,7 +102,8 @@ struct Copy {
   Links<Copy> of_undelivered, of_unknown;  // in its Channel
   Item* done_item = nullptr;               // its additions to semaphores that no wait has guaranteed yet
   Item* sent_item = nullptr;
-  int uses = 0;  // histories, semaphores and lists that hold this record
+  int32_t started_in = -1, read_in = -1, written_in = -1;  // transitions of the trace
+  int uses = 0;                                            // histories, semaphores and lists that hold this record
 
   const Loc& at() const { return source.at; }
   bool has_open_items() const { return done_item || sent_item; }
@@ -118,6 +119,7 @@ struct Channel {
     Copy* copy = nullptr;       // null: nobody can race with it any more
     int64_t followed_from = 0;  // Copy::followed_from
     uint64_t delivered_at = 0;  // the receiver's time when it surely knew, 0: it does not
+    int32_t written_in = -1;    // Copy::written_in, once there is no copy
   };
   int64_t sent = 0;
   std::deque<Message> open;  // the last ones sent

@@ -181,8 +181,8 @@ void Engine::Impl::report_race(const Event& earlier_in, const Event& later, Orde
   // Schedules keep the order of messages, so what follows from it happens in no other order.
   if (kind == Kind::race) {
     independent = false;
-    if (earlier_in.actor != later.actor) could_be(earlier_in.point, Choice::What::agent, later.actor);
-    if (later.dma && earlier_in.copy && !earlier_in.copy->write_done) copy_could_move(later.point, *earlier_in.copy);
+    if (earlier_in.merged_in >= 0 && later.copy) trace.add_race(earlier_in.merged_in, later.copy->started_in);
+    if (!earlier_in.dma && !later.dma) trace.miss("loads and stores of two cores race");
   }
   const std::string& buffer = later.buffer->name;
   if (tell_again(kind, later.at, earlier_in.at, buffer)) return;

@@ -114,8 +114,8 @@ Exploration explore_exhaustively(const RunFunction& run, const ExploreOptions& o
   const Watch watch(options.budget_seconds);
   Exploration result;
   std::deque<std::string> todo{""};  // few decisions first
-  bool is_cut = false;
   std::set<std::string> seen{""};
+  std::string missed;
   while (!todo.empty()) {
     if (result.runs >= options.bound || (result.runs > 0 && watch.over())) break;
     const std::string decisions = todo.front();
@@ -130,13 +130,20 @@ Exploration explore_exhaustively(const RunFunction& run, const ExploreOptions& o
     if (outcome.schedule_independent && decisions.empty()) {
       result.schedule_independent = true;
       todo.clear();
+      missed.clear();
       break;
     }
-    is_cut = is_cut || !outcome.has_all_alternatives;
-    for (const std::string& other : outcome.alternatives)
-      if (seen.insert(other).second) todo.push_back(other);
+    if (missed.empty()) missed = outcome.missed_orders;
+    for (const std::vector<std::string>& others : outcome.alternatives) {
+      if (std::ranges::any_of(others, [&](const std::string& other) { return seen.contains(other); })) continue;
+      seen.insert(others.front());
+      todo.push_back(others.front());
+    }
   }
-  result.complete = todo.empty() && !result.failed && !is_cut;
+  result.complete = todo.empty() && !result.failed && missed.empty();
+  if (!result.complete && !result.failed)
+    result.missed = "ended after " + std::to_string(result.runs) + (result.runs == 1 ? " run" : " runs") +
+                    (todo.empty() ? ": " + missed : "");
   result.seconds = watch.seconds();
   return result;
 }

@@ -10,13 +10,14 @@
 
 namespace tilecheck {
 
-// What one run told: of a kernel launched with EngineOptions::record_decisions.
+// What one run told: of a kernel launched with EngineOptions::record_decisions, and find_alternatives where every order
+// is explored.
 struct RunOutcome {
   bool failed = false;  // as the caller judges: a finding, a mismatch
   bool schedule_independent = false;
   std::string decisions;
-  std::vector<std::string> alternatives;  // Engine::alternatives()
-  bool has_all_alternatives = true;       // Engine::has_all_alternatives()
+  std::vector<std::vector<std::string>> alternatives = {};  // Engine::alternatives()
+  std::string missed_orders = {};                           // Engine::missed_orders()
 };
 // Runs the kernel from the start under a schedule.
 using RunFunction = std::function<RunOutcome(const ScheduleSpec&)>;
@@ -32,7 +33,8 @@ struct Exploration {
   bool failed = false;
   ScheduleSpec failing;               // if failed: what repeats it; after shrinking
   bool schedule_independent = false;  // the first run already stands for all
-  bool complete = false;              // every outcome was reached; otherwise budget or bound ended it
+  bool complete = false;              // every outcome was reached
+  std::string missed;                 // why not, of an exhaustive one that did not fail: "ended after 3 runs"
   double seconds = 0;
 };
 
@@ -40,9 +42,9 @@ struct Exploration {
 // the shortest decision string that still fails. One run is enough when it is schedule-independent.
 Exploration explore(const RunFunction& run, const ExploreOptions& options);
 
-// Every order of events that conflict and that nothing orders (dynamic partial-order reduction: runs that differ only
-// in the order of independent events are one run), those with few decisions first. Stops at the first failure, as
-// above. When the bound or the budget ends it, `complete` is false: the verdict is incomplete.
+// Every order of what depends on order (see trace.h), those with few decisions first. Stops at the first failure, as
+// above. When the bound or the budget ends it, or a run tells of orders that its alternatives do not reach, `complete`
+// is false: the verdict is incomplete.
 Exploration explore_exhaustively(const RunFunction& run, const ExploreOptions& options);
 
 // The shortest sub-sequence of `decisions` that still fails, by removing ever smaller parts (delta debugging); at most

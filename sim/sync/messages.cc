@@ -9,7 +9,7 @@ void Engine::Impl::join_channel(Copy& copy) {
   if (!options.remote_in_order) return;
   Channel& channel = channel_of(copy);
   copy.message = ++channel.sent;
-  channel.open.push_back({&copy, 0, 0});
+  channel.open.push_back({&copy});
   // What the sender knows to be delivered comes before this copy anyway.
   const auto is_known = [&](const Channel::Message& m) {
     return m.delivered_at > 0 && copy.issued.sure.knows(copy.target, m.delivered_at);
@@ -82,11 +82,22 @@ std::vector<int64_t> Engine::Impl::followed_by(const Copy& copy) {
   return numbers;
 }
 
+// Messages that are delivered before this one are, whatever the schedule. step: of its delivery.
+void Engine::Impl::deliver_in_order(const Copy& copy, Trace::Step step) {
+  if (copy.message == 0) return;
+  for (const Channel::Message& m : channel_of(copy).open)
+    if (m.followed_from > 0 && m.followed_from <= copy.message)
+      trace.precede(m.copy ? m.copy->written_in : m.written_in, step);
+}
+
 void Engine::Impl::leave_channel(Copy& copy) {
   Channel& channel = channel_of(copy);
   if (Chain<Copy, &Copy::of_undelivered>::has(copy)) channel.undelivered.erase(copy);
   if (Chain<Copy, &Copy::of_unknown>::has(copy)) channel.unknown.erase(copy);
-  if (Channel::Message* message = channel.find(copy.message)) message->copy = nullptr;
+  if (Channel::Message* message = channel.find(copy.message)) {
+    message->copy = nullptr;
+    message->written_in = copy.written_in;
+  }
 }
 
 }  // namespace tilecheck

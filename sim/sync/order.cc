@@ -168,7 +168,10 @@ void Engine::Impl::remember(const Event& event) {
   if (!hindsight->watches.empty()) watch(event);
   if (event.buffer->history)
     for (Event* old : near(event, 1))
-      if (merge(*old, event)) return;
+      if (merge(*old, event)) {
+        old->merged_in = std::max(old->merged_in, event.merged_in);
+        return;
+      }
   Event* kept;
   if (free_events.empty()) {
     kept = &event_store.emplace_back();
@@ -191,8 +194,8 @@ void Engine::Impl::record_access(AgentId id, const Ref& ref, bool write, Loc at)
   if (event.box.empty()) return;
   event.at = at;
   if (agent(id).state.step) event.step = *agent(id).state.step;
-  if (chooser.decides() && event.buffer->history) point_of_access(id, event);
-  event.point = agent(id).point;
+  if (chooser.decides() && !point_of_access(id, event) && trace.on() && !single())
+    event.merged_in = trace.merge(id, event);
   if (event.buffer->history) check(event, agent(id).known);
   if (!single()) remember(event);
 }
@@ -302,7 +305,6 @@ void Engine::Impl::add_item(Semaphore& s, Item* item, const Knowledge& known) {
   if (s.waiter < 0 || s.waiter == item->agent) return;
   if (!known.sure.knows(s.waiter, s.read_at)) {
     independent = false;
-    could_be(s.read_point, Choice::What::agent, item->agent);
   }
   if (known.sure.knows(s.waiter, s.judged_at)) return;
   // The last wait that guaranteed something could have been satisfied by this item instead.
@@ -346,6 +348,7 @@ void Engine::Impl::settle_wait(AgentId id, Semaphore& s) {
   looked_at += judge(s, late, time(id), guaranteed);
   if (!guaranteed.empty()) s.judged_at = time(id);
   for (Item* item : guaranteed) {
+    if (trace.on()) trace.guarantee(transition_of(*item), id);
     const bool sure = item->given == Guarantee::sure;
     learn(id, *item, sure);
     if (sure) free_item(item);

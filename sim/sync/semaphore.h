@@ -19,10 +19,10 @@ struct Item {
   Guarantee given = Guarantee::none;
   AgentId agent = 0;
   int64_t amount = 0;
-  int64_t partial = 0;  // the most it can add without being complete
-  int64_t number = 0;   // among all items of a run, in order of addition; 0: not in use
-  Knowledge known;      // signals: what the signaller knew
-  int64_t point = -1;   // the last point of the run's decisions before it
+  int64_t partial = 0;        // the most it can add without being complete
+  int64_t number = 0;         // among all items of a run, in order of addition; 0: not in use
+  Knowledge known;            // signals: what the signaller knew
+  int32_t signalled_in = -1;  // signals: the transition of the trace
   Loc at;
   Dims step;
 
@@ -35,6 +35,12 @@ struct Item {
   // What the count can have beyond it: it is there once no more than that is missing.
   int64_t margin() const { return amount - partial; }
 };
+
+// The transition of the trace that makes it, -1: none yet.
+inline int32_t transition_of(const Item& item) {
+  if (!item.copy) return item.signalled_in;
+  return item.sent ? item.copy->read_in : item.copy->written_in;
+}
 
 // An item that a run started after a wait which it was not ordered after: the wait has to be judged as if it was there.
 // Agents do the same things in the same order in each run, whatever happens between them; so an item is told by its
@@ -109,7 +115,6 @@ struct Semaphore {
   AgentId waiter = -1;
   uint64_t judged_at = 0;  // the waiter's time at its last wait that guaranteed something
   uint64_t read_at = 0;    // ... at its last read
-  int64_t read_point = -1;
   // For messages.
   Loc waited_at;
   int64_t waited_amount = 0;

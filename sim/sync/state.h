@@ -14,6 +14,7 @@
 #include "sim/sync/event.h"
 #include "sim/sync/fiber.h"
 #include "sim/sync/semaphore.h"
+#include "sim/sync/trace.h"
 
 namespace tilecheck {
 
@@ -44,10 +45,11 @@ struct Agent {
   bool at_entry = false;  // in the entry barrier
   bool done = false;
   std::unique_ptr<Fiber> fiber;
-  int64_t point = -1;  // of the decision after which it went on last
+  Operation next;  // what it does when it goes on
   // Reading the same semaphore over and over without anything else in between.
-  const Semaphore* polled = nullptr;
+  Semaphore* polled = nullptr;
   int64_t polls = 0;
+  int64_t idle_polls = 0;  // since anything else happened
 };
 
 struct Engine::Impl {
@@ -147,6 +149,7 @@ struct Engine::Impl {
   bool held_back(const Copy& copy);
   std::vector<Copy*> held_back_by(const Copy& copy);
   std::vector<int64_t> followed_by(const Copy& copy);
+  void deliver_in_order(const Copy& copy, Trace::Step step);
   void leave_channel(Copy& copy);
 
   // ---- move.cc: bytes.
@@ -154,8 +157,9 @@ struct Engine::Impl {
   Copy* pending_last = nullptr;
   void add_pending(Copy& copy);
   void move_source(Copy& copy);
-  void move(Copy& copy);        // all that is left of it, and of copies that must be delivered before it
-  bool move_piece(Copy& copy);  // true: it is complete
+  void move(Copy& copy);           // all that is left of it, and of copies that must be delivered before it
+  void move_by_force(Copy& copy);  // where nothing was chosen
+  bool move_piece(Copy& copy);     // true: it is complete
   void move_everything();
   void tear();  // a piece of every copy
   void arrive(Semaphore& s, int64_t amount);
@@ -170,28 +174,38 @@ struct Engine::Impl {
   AgentId next_agent = -1;
   bool run(std::span<const std::function<void()>> bodies);
   void run_fibers(std::span<const std::function<void()>> bodies);
-  void point(AgentId id);  // the running agent is about to do something visible
-  // ... that conflicts with copies in flight: they may move before it.
-  void point_of_access(AgentId id, const Event& event);
-  std::vector<Decision> alternatives;
-  void could_be(int64_t at_point, Choice::What what, int64_t subject);
-  bool too_many_alternatives = false;
-  void copy_could_move(int64_t at_point, Copy& copy);
+  void point(AgentId id, const Operation& next);  // the running agent is about to do something visible
+  // ... that conflicts with copies in flight: they may move before it. False: with none.
+  bool point_of_access(AgentId id, const Event& event);
+  Trace trace;
   Copy& first_to_move(Copy& copy);
   void block(AgentId id, Semaphore& s, int64_t amount, Loc at);
   void yield(AgentId id);
   bool ready(const Agent& a) const;  // it can go on as things are
   bool can_become_ready(Agent& a);   // ... or once copies on its semaphore have moved
   std::vector<Choice> choices;
-  void list_choices(AgentId running_now);
+  void list_choices(AgentId first);
+  bool is_polling(const Agent& a) const;
+  void leave_out_idle_polls(AgentId first, size_t& lazy, Semaphore*& served);
   enum class Turn : uint8_t {
     mine,    // go on: chosen, or it is this agent's turn again after others
     again,   // something moved: look again
     nobody,  // nothing that could happen lets anybody go on
   };
+  // Chooses what happens next; agents come in turn from `first`. None: nothing lets anybody go on.
+  std::optional<Choice> decide(AgentId first);
+  // What lazy does, an index of `choices`; their number: nothing. served: what a copy moves for.
+  size_t lazy_choice(AgentId first, Semaphore*& served);
+  size_t policy_choice(size_t lazy, Semaphore* served);
+  size_t index_of(const Choice& choice) const;
+  size_t copy_for(Semaphore& s, bool youngest);
+  void record(const Choice& choice, size_t lazy);
   // Takes one choice at a place where agent `id` wants to go on or, blocked, cannot.
   Turn take_choice(AgentId id);
   void perform(const Choice& choice);
+  AgentId next_in_turn();
+  bool trace_closed = false;
+  void close_trace();
   Copy& pending_copy(int64_t id);
   [[noreturn]] void deadlock();
 

@@ -8,13 +8,8 @@
 namespace tilecheck {
 namespace {
 
-constexpr size_t kMaxAlternatives = 4096;  // of one run
-
-// Whether the outcome depends on which of two copies in flight moves first.
-bool conflict(const Copy& a, const Copy& b) {
-  const auto meet = [](const Event& x, const Event& y) { return x.buffer == y.buffer && share_element(x, y); };
-  return meet(a.destination, b.destination) || meet(a.destination, b.source) || meet(a.source, b.destination);
-}
+// Reads of one semaphore in a row by one agent while nothing else happens, where others could go on.
+constexpr int64_t kMaxIdlePolls = 8;
 
 }  // namespace
 
@@ -41,6 +36,7 @@ bool Engine::Impl::run(std::span<const std::function<void()>> bodies) {
       stopping = true;
     }
   }
+  close_trace();
   move_everything();
   flush_repeats();
   forget_buffers();
@@ -57,21 +53,11 @@ void Engine::Impl::run_fibers(std::span<const std::function<void()>> bodies) {
   for (size_t i = 0; i < agents.size(); ++i) agents[i].fiber = std::make_unique<Fiber>(bodies[i]);
   const auto n = static_cast<AgentId>(agents.size());
   std::exception_ptr error;
-  next_agent = 0;
-  if (chooser.decides()) {
-    list_choices(0);
-    next_agent = static_cast<AgentId>(choices[chooser.choose(choices, 0, 0)].subject);
-    for (Agent& a : agents) a.point = 0;
-  }
   while (true) {
     AgentId id = next_agent;
     next_agent = -1;
     if (id < 0 && !stopping) {
-      // The next in turn that can go on.
-      for (AgentId i = 1; i <= n && id < 0; ++i) {
-        const AgentId candidate = (running + i) % n;
-        if (can_become_ready(agent(candidate))) id = candidate;
-      }
+      id = next_in_turn();
     } else if (id < 0) {
       for (AgentId i = 0; i < n && id < 0; ++i)
         if (!agent(i).done) id = i;
@@ -79,6 +65,7 @@ void Engine::Impl::run_fibers(std::span<const std::function<void()>> bodies) {
     if (id < 0) {
       const bool all_done = std::all_of(agents.begin(), agents.end(), [](const Agent& a) { return a.done; });
       if (all_done) break;
+      close_trace();
       try {
         deadlock();
       } catch (const StopRun&) {
@@ -96,6 +83,7 @@ void Engine::Impl::run_fibers(std::span<const std::function<void()>> bodies) {
     if (!a.fiber->done()) continue;
     a.done = true;
     if (!a.fiber->error()) continue;
+    close_trace();
     stopping = true;
     next_agent = -1;
     try {
@@ -110,6 +98,21 @@ void Engine::Impl::run_fibers(std::span<const std::function<void()>> bodies) {
     forget_buffers();
     std::rethrow_exception(error);
   }
+}
+
+// That can go on; -1: nobody.
+AgentId Engine::Impl::next_in_turn() {
+  const auto n = static_cast<AgentId>(agents.size());
+  if (!chooser.decides()) {
+    for (AgentId i = 1; i <= n; ++i)
+      if (const AgentId id = (running + i) % n; can_become_ready(agent(id))) return id;
+    return -1;
+  }
+  while (const std::optional<Choice> choice = decide((running + 1) % n)) {
+    if (choice->what == Choice::What::agent) return static_cast<AgentId>(choice->subject);
+    perform(*choice);
+  }
+  return -1;
 }
 
 void Engine::Impl::yield(AgentId id) {
@@ -133,14 +136,20 @@ void Engine::Impl::block(AgentId id, Semaphore& s, int64_t amount, Loc at) {
   me.waiting = &s;
   me.needs = amount;
   me.waiting_at = at;
-  while (s.count < amount) {
-    if (chooser.decides()) {
-      if (take_choice(id) != Turn::nobody) continue;
-    } else if (bring(s, amount)) {
-      break;
+  if (chooser.decides()) {
+    me.next = {Operation::How::take, {s.buffer, s.element}};
+    while (true) {
+      const Turn turn = take_choice(id);
+      if (turn == Turn::mine) break;
+      if (turn == Turn::again) continue;
+      if (single()) deadlock();
+      yield(id);
     }
-    if (single()) deadlock();
-    yield(id);
+  } else {
+    while (s.count < amount && !bring(s, amount)) {
+      if (single()) deadlock();
+      yield(id);
+    }
   }
   me.waiting = nullptr;
 }
@@ -151,7 +160,8 @@ void Engine::Impl::enter_together(AgentId id) {
   agent(id).at_entry = true;
   const bool all = std::all_of(agents.begin(), agents.end(), [](const Agent& a) { return a.at_entry; });
   if (!all) {
-    while (agent(id).at_entry) yield(id);
+    while (agent(id).at_entry)
+      if (!chooser.decides() || take_choice(id) == Turn::nobody) yield(id);
     return;
   }
   Knowledge together = agent(id).known;
@@ -161,7 +171,8 @@ void Engine::Impl::enter_together(AgentId id) {
     advance(static_cast<AgentId>(i));
     agents[i].at_entry = false;
   }
-  if (chooser.decides()) point(id);
+  if (trace.on()) trace.join_agents();
+  if (chooser.decides()) point(id, {});
 }
 
 // ---- Choices.
@@ -195,100 +206,130 @@ Copy& Engine::Impl::first_to_move(Copy& copy) {
   return before.empty() ? copy : first_to_move(*before.front());
 }
 
-Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {
-  list_choices(id);
-  if (choices.empty()) return Turn::nobody;
-  const auto index_of = [&](const Choice& c) {
-    const auto found = std::find(choices.begin(), choices.end(), c);
-    return found == choices.end() ? choices.size() : static_cast<size_t>(found - choices.begin());
-  };
-  Agent& me = agent(id);
-  const auto copy_for = [&](const Agent& a, bool youngest) {
-    Copy* c = next_for(*a.waiting, youngest);
-    if (!c) return choices.size();
-    // What must be delivered before it comes first.
-    if (a.waiting != c->sent || c->read_done) c = &first_to_move(*c);
-    return index_of({Choice::What::copy, c->id});
-  };
-  // What lazy does: go on; else bring what this agent waits for; else the next in turn.
-  size_t lazy = choices.size();
-  if (ready(me)) lazy = index_of({Choice::What::agent, id});
-  const auto n = static_cast<AgentId>(agents.size());
-  for (AgentId i = 0; i < n && lazy == choices.size(); ++i) {
-    const AgentId other = (id + i) % n;
-    Agent& a = agent(other);
-    if (ready(a)) {
-      lazy = index_of({Choice::What::agent, other});
-    } else if (a.waiting && can_become_ready(a)) {
-      lazy = copy_for(a, false);
-    }
-  }
-  if (lazy == choices.size()) return Turn::nobody;  // the pending copies help nobody
-  size_t policy = lazy;
-  if (options.schedule.kind == ScheduleSpec::Kind::eager || options.schedule.kind == ScheduleSpec::Kind::torn) {
-    const auto what = options.schedule.kind == ScheduleSpec::Kind::eager ? Choice::What::copy : Choice::What::piece;
-    for (size_t i = 0; i < choices.size(); ++i)
-      if (choices[i].what == what) {
-        policy = i;
-        break;
-      }
-  } else if (options.schedule.kind == ScheduleSpec::Kind::lifo && choices[lazy].what == Choice::What::copy &&
-             me.waiting) {
-    policy = copy_for(me, true);
-    if (policy == choices.size()) policy = lazy;
-  }
-  const size_t chosen = choices.size() == 1 ? 0 : chooser.choose(choices, lazy, policy);
-  const Choice choice = choices[chosen];
-  const int64_t here = choices.size() == 1 ? me.point : chooser.points() - 1;
-  if (choice.what == Choice::What::agent) {
-    if (choice.subject != id) {
-      next_agent = static_cast<AgentId>(choice.subject);
-      yield(id);
-      me.point = chooser.points() - 1;  // the decision that gave it the turn
-    } else {
-      me.point = here;
-    }
-    return Turn::mine;
-  }
-  // Copies in flight that conflict with the one that moves could move first.
-  if (options.record_decisions) {
-    const Copy& c = pending_copy(choice.subject);
-    for (Copy* d = pending_first; d; d = d->next)
-      if (d != &c && conflict(c, *d) && !d->follows(c)) copy_could_move(here, *d);
-  }
-  perform(choice);
-  return Turn::again;
+size_t Engine::Impl::index_of(const Choice& choice) const {
+  return static_cast<size_t>(std::find(choices.begin(), choices.end(), choice) - choices.begin());
 }
 
-void Engine::Impl::could_be(int64_t at_point, Choice::What what, int64_t subject) {
-  if (!options.record_decisions || at_point < 0) return;
-  if (alternatives.size() >= kMaxAlternatives) {
-    too_many_alternatives = true;
+size_t Engine::Impl::copy_for(Semaphore& s, bool youngest) {
+  Copy* c = next_for(s, youngest);
+  if (!c) return choices.size();
+  // What must be delivered before it comes first.
+  if (&s != c->sent || c->read_done) c = &first_to_move(*c);
+  return index_of({Choice::What::copy, c->id});
+}
+
+bool Engine::Impl::is_polling(const Agent& a) const {
+  return a.polled && a.next.how == Operation::How::look && a.next.semaphore.buffer == a.polled->buffer &&
+         a.next.semaphore.element == a.polled->element;
+}
+
+// Go on; else bring what this agent waits for; else the next in turn. Who reads a semaphore again waits for it.
+size_t Engine::Impl::lazy_choice(AgentId first, Semaphore*& served) {
+  const auto n = static_cast<AgentId>(agents.size());
+  const bool polls = ready(agent(first)) && is_polling(agent(first));
+  if (polls && agent(first).polled->unmoved > 0) {
+    served = agent(first).polled;
+    if (const size_t copy = copy_for(*served, false); copy < choices.size()) return copy;
+  }
+  for (AgentId i = polls ? 1 : 0; i < (polls ? n + 1 : n); ++i) {
+    const AgentId id = (first + i) % n;
+    Agent& a = agent(id);
+    size_t found = choices.size();
+    if (ready(a)) {
+      found = index_of({Choice::What::agent, id});
+    } else if (a.waiting && can_become_ready(a)) {
+      served = a.waiting;
+      found = copy_for(*served, false);
+    }
+    if (found < choices.size()) return found;
+  }
+  return choices.size();
+}
+
+size_t Engine::Impl::policy_choice(size_t lazy, Semaphore* served) {
+  using Schedule = ScheduleSpec::Kind;
+  const Schedule kind = options.schedule.kind;
+  if (kind == Schedule::eager || kind == Schedule::torn) {
+    const auto what = kind == Schedule::eager ? Choice::What::copy : Choice::What::piece;
+    for (size_t i = 0; i < choices.size(); ++i)
+      if (choices[i].what == what) return i;
+  }
+  if (kind != Schedule::lifo || choices[lazy].what != Choice::What::copy) return lazy;
+  const size_t youngest = copy_for(*served, true);
+  return youngest < choices.size() ? youngest : lazy;
+}
+
+// Agents that only read one semaphore over and over go on when something else has happened, where it can.
+void Engine::Impl::leave_out_idle_polls(AgentId first, size_t& lazy, Semaphore*& served) {
+  const auto idles = [&](const Choice& c) {
+    if (c.what != Choice::What::agent) return false;
+    const Agent& a = agent(static_cast<AgentId>(c.subject));
+    return a.idle_polls >= kMaxIdlePolls && is_polling(a);
+  };
+  if (std::none_of(choices.begin(), choices.end(), idles)) return;
+  const std::vector<Choice> all = choices;
+  std::erase_if(choices, idles);
+  Semaphore* other_served = nullptr;
+  if (const size_t other = lazy_choice(first, other_served); other < choices.size()) {
+    lazy = other;
+    served = other_served;
+    trace.miss("a semaphore is read more than " + std::to_string(kMaxIdlePolls) +
+               " times in a row while others could go on");
+  } else {
+    choices = all;
+  }
+}
+
+std::optional<Choice> Engine::Impl::decide(AgentId first) {
+  list_choices(first);
+  Semaphore* served = nullptr;
+  size_t lazy = lazy_choice(first, served);
+  if (lazy == choices.size()) return std::nullopt;  // what copies are pending help nobody
+  leave_out_idle_polls(first, lazy, served);
+  const size_t chosen = choices.size() == 1 ? 0 : chooser.choose(choices, lazy, policy_choice(lazy, served));
+  const Choice choice = choices[chosen];
+  for (Agent& a : agents)
+    if (choice.what != Choice::What::agent || &a != &agent(static_cast<AgentId>(choice.subject))) a.idle_polls = 0;
+  if (trace.on()) record(choice, lazy);
+  if (choice.what == Choice::What::agent) agent(static_cast<AgentId>(choice.subject)).next = {};
+  return choice;
+}
+
+void Engine::Impl::record(const Choice& choice, size_t lazy) {
+  const int64_t point = choices.size() == 1 ? -1 : chooser.points() - 1;
+  if (choice.what == Choice::What::piece) trace.miss("copies move in parts");
+  if (choice.what == Choice::What::agent) {
+    const auto id = static_cast<AgentId>(choice.subject);
+    trace.add_agent(id, agent(id).next, point, choices, lazy);
     return;
   }
-  const Decision d{at_point, {what, subject}};
-  if (std::find(alternatives.begin(), alternatives.end(), d) == alternatives.end()) alternatives.push_back(d);
+  Copy& copy = pending_copy(choice.subject);
+  const Trace::Step step = trace.add_copy(copy, point, choices, lazy);
+  if (copy.written_in == step) deliver_in_order(copy, step);
 }
 
-void Engine::Impl::copy_could_move(int64_t at_point, Copy& copy) {
-  if (options.record_decisions) could_be(at_point, Choice::What::copy, first_to_move(copy).id);
+// What everybody would do next when the run ends.
+void Engine::Impl::close_trace() {
+  if (!trace.on() || trace_closed) return;
+  trace_closed = true;
+  for (size_t i = 0; i < agents.size(); ++i)
+    if (!agents[i].done) trace.add_unfinished(static_cast<AgentId>(i), agents[i].next);
+  for (Copy* c = pending_first; c; c = c->next)
+    if (const Trace::Step step = trace.add_unfinished(*c); c->read_done) deliver_in_order(*c, step);
 }
 
-void Engine::Impl::point_of_access(AgentId id, const Event& event) {
-  const auto meets_pending = [&] {
-    if (!event.buffer->history) return false;
-    bool meets = false;
-    for (const Event* earlier : event.buffer->history->events) {
-      if (!earlier->copy || !(earlier->write || event.write)) continue;
-      if (earlier->write ? earlier->copy->write_done : earlier->copy->read_done) continue;
-      if (order_of(*earlier, event, agent(id).known) == Order::ordered || !share_element(*earlier, event)) continue;
-      copy_could_move(chooser.points(), *earlier->copy);
-      meets = true;
-    }
-    return meets;
-  };
-  while (meets_pending() && take_choice(id) == Turn::again) {
+Engine::Impl::Turn Engine::Impl::take_choice(AgentId id) {
+  const std::optional<Choice> choice = decide(id);
+  if (!choice) return Turn::nobody;
+  if (choice->what != Choice::What::agent) {
+    perform(*choice);
+    return Turn::again;
   }
+  if (choice->subject != id) {
+    next_agent = static_cast<AgentId>(choice->subject);
+    yield(id);
+  }
+  return Turn::mine;
 }
 
 void Engine::Impl::perform(const Choice& choice) {
@@ -302,9 +343,22 @@ void Engine::Impl::perform(const Choice& choice) {
   }
 }
 
-void Engine::Impl::point(AgentId id) {
-  while (take_choice(id) == Turn::again) {
+void Engine::Impl::point(AgentId id, const Operation& next) {
+  agent(id).next = next;
+  while (take_choice(id) != Turn::mine) {
   }
+}
+
+bool Engine::Impl::point_of_access(AgentId id, const Event& event) {
+  if (!event.buffer->history) return false;
+  for (const Event* earlier : event.buffer->history->events) {
+    if (!earlier->copy || !(earlier->write || event.write)) continue;
+    if (earlier->write ? earlier->copy->write_done : earlier->copy->read_done) continue;
+    if (order_of(*earlier, event, agent(id).known) == Order::ordered || !share_element(*earlier, event)) continue;
+    point(id, {.place = &event});
+    return true;
+  }
+  return false;
 }
 
 }  // namespace tilecheck

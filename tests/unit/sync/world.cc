@@ -156,7 +156,7 @@ Outcome run(const Machine& setup, EngineOptions options, const Body& body) {
     out.independent = world.engine().schedule_independent();
     out.decisions = world.engine().decisions();
     out.alternatives = world.engine().alternatives();
-    out.has_all_alternatives = world.engine().has_all_alternatives();
+    out.missed_orders = world.engine().missed_orders();
     for (AgentId id = 0; id < setup.devices; ++id) {
       auto& arrays = out.arrays.emplace_back();
       for (auto& [name, list] : world.buffers()) {

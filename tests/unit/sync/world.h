@@ -62,8 +62,8 @@ struct Outcome {
   bool independent = false;
   int64_t looked_at = 0;  // Engine::looked_at
   std::string decisions;
-  std::vector<std::string> alternatives;
-  bool has_all_alternatives = true;
+  std::vector<std::vector<std::string>> alternatives;
+  std::string missed_orders;
   std::vector<std::map<std::string, std::vector<float>>> arrays;  // by device
   std::map<std::string, std::vector<int64_t>> counts;             // of device 0's semaphores
   int runs = 0;

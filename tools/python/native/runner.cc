@@ -74,6 +74,7 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
     return launch(spec, kernel.body, args, options);
   LaunchOptions one = options;
   one.sync.record_decisions = true;
+  one.sync.find_alternatives = all;
   const RunFunction run = [&](const ScheduleSpec& schedule) {
     one.sync.schedule = schedule;
     LaunchResult result = launch(spec, kernel.body, args, one);
@@ -84,7 +85,7 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
       return f.severity >= kernel.options.threshold;
     });
     return RunOutcome{failed, report.schedule_independent, report.replay, std::move(result.alternatives),
-                      result.has_all_alternatives};
+                      std::move(result.missed_orders)};
   };
   const ExploreOptions explore_options{left, kernel.options.max_runs, options.sync.seed};
   const Exploration e = all ? explore_exhaustively(run, explore_options) : explore(run, explore_options);
@@ -94,7 +95,7 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
   outcome.exploration =
       ExplorationOutcome{e.runs, e.complete, e.schedule_independent, e.failed ? to_string(e.failing) : ""};
   if (all && !e.complete && !e.failed)
-    result.report.incomplete.push_back("exploration of all schedules: ended after " + std::to_string(e.runs) + " runs");
+    result.report.incomplete.push_back("exploration of all schedules: " + e.missed);
   return result;
 }
 
