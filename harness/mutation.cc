@@ -17,7 +17,6 @@
 namespace tilecheck {
 namespace {
 
-constexpr double kRunSeconds = 10;  // looked at between grid steps
 constexpr double kProofSeconds = 5;
 constexpr int64_t kProofRuns = 500;
 constexpr const char* kNotReached = "not reached with these operands";
@@ -67,7 +66,8 @@ bool same_bits(const RunResult& a, const RunResult& b) {
 
 class Judge {
  public:
-  Judge(const Subject& subject, const RunOptions& options) : options_(options) {
+  Judge(const Subject& subject, const RunOptions& options, double run_seconds)
+      : options_(options), run_seconds_(run_seconds) {
     options_.analyse_fit = false;
     options_.launch.threads = 1;
     RunOptions compared = options_;
@@ -105,8 +105,8 @@ class Judge {
  private:
   RunResult run(const Subject& subject, RunOptions options) const {
     const auto start = std::chrono::steady_clock::now();
-    options.launch.cancelled = [start] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >= kRunSeconds;
+    options.launch.go_on = [start, limit = run_seconds_] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < limit;
     };
     return run_subject(subject, options);
   }
@@ -168,6 +168,7 @@ class Judge {
   }
 
   RunOptions options_;
+  double run_seconds_;
   RunResult original_;
   std::set<Kind> kinds_;
 };
@@ -267,9 +268,9 @@ std::vector<Mutation> mutations_of(const Subject& subject, const std::string& pa
   return subject.is_payload ? payload_mutations(subject, path, line) : kernel_mutations(subject, line);
 }
 
-MutationReport run_mutations(const Subject& subject, const RunOptions& options,
-                             const std::vector<Mutation>& mutations) {
-  const Judge judge(subject, options);
+MutationReport run_mutations(const Subject& subject, const RunOptions& options, const std::vector<Mutation>& mutations,
+                             double run_seconds) {
+  const Judge judge(subject, options, run_seconds);
   std::vector<std::optional<MutantOutcome>> outcomes(mutations.size());
   tbb::parallel_for(size_t{0}, mutations.size(), [&](size_t i) {
     Subject mutant = subject;

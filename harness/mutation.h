@@ -45,9 +45,11 @@ struct MutationReport {
 // The mutants of a subject opened from `path` as `line` says.
 std::vector<Mutation> mutations_of(const Subject& subject, const std::string& path, const CommandLine& line);
 
-// Runs each mutant under the schedule of `options`. One that is named by nothing and gives the same bits is proved
-// equivalent (no unordered event can change it, or every order was tried; and other schedules give the same bits too)
-// or missed. InputError when the kernel itself is not clean: what its mutants are caught by would say nothing.
-MutationReport run_mutations(const Subject& subject, const RunOptions& options, const std::vector<Mutation>& mutations);
+// Runs each mutant under the schedule of `options`; a run that takes longer than `run_seconds` is ended, `incomplete`.
+// One that is named by nothing and gives the same bits is proved equivalent (no unordered event can change it, or every
+// order was tried; and other schedules give the same bits too) or missed. InputError when the kernel itself is not
+// clean: what its mutants are caught by would say nothing.
+MutationReport run_mutations(const Subject& subject, const RunOptions& options, const std::vector<Mutation>& mutations,
+                             double run_seconds = 10);
 
 }  // namespace tilecheck

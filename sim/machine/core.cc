@@ -81,7 +81,9 @@ int Core::core_index() const { return state_.core; }
 int Core::core_count() const { return state_.options->cores; }
 OpContext& Core::ops() { return state_.ops; }
 std::shared_ptr<void>& Core::body_state() { return state_.body_state; }
+void Core::pulse() { state_.pulse(); }
 Engine& Core::engine() {
+  state_.pulse();
   if (!state_.engine) throw NeedsSerialRun{};
   return *state_.engine;
 }
@@ -99,6 +101,7 @@ void Core::incomplete(const std::string& what, Loc at) {
 }
 
 void Core::admit_place(const Ref& ref, AccessKind kind, Loc at) {
+  state_.pulse();
   const Buffer& b = *ref.buffer;
   if (!b.alive) [[unlikely]] {
     Finding f = finding_on(state_, Kind::use_after_scope, "uses '" + b.name + "' after its scope has ended", ref, at);
@@ -273,17 +276,9 @@ void Core::loop(int64_t lower, int64_t upper, const std::function<void(int64_t)>
     return;
   }
   for (int64_t i = lower; i < upper; ++i) {
-    turn();
+    pulse();
     body(i);
   }
-}
-
-void Core::turn() {
-  constexpr uint32_t kTurnsPerQuestion = 256;
-  if (++state_.loop_turns % kTurnsPerQuestion != 0 || !state_.options->cancelled) return;
-  if (!state_.options->cancelled()) return;
-  state_.cancelled = true;
-  throw StopRun{};
 }
 
 // ---- Copies.
@@ -449,6 +444,7 @@ void Core::scope(std::span<const Scratch> allocations, const std::function<void(
     state_.recorder->on_scope(allocations, body, at);
     return;
   }
+  state_.pulse();
   const int site = site_key >= 0 ? state_.sites->id({}, site_key, 0)
                                  : state_.sites->id(at, state_.scope_depth, static_cast<int>(allocations.size()));
   std::vector<std::unique_ptr<Buffer>>& buffers = state_.scoped_at(site, allocations, at);

@@ -105,10 +105,10 @@ class Core {
   void admit(const Ref& ref, const Tile& mask, AccessKind kind, Loc at);
   uint64_t load_scalar(const Ref& ref, uint8_t* undefined, Loc at);
   void store_scalar(const Ref& ref, uint64_t bits, uint8_t undefined, Loc at);
+  // At each iteration of a loop: throws StopRun when the run was cancelled.
+  void pulse();
   // Makes an `undefined-use` finding and stops: `what` was computed from undefined memory.
   [[noreturn]] void undefined_use(const char* what, Loc at);
-  // Another turn of a loop: where a run that has been cancelled ends within a step.
-  void turn();
   // Ends the run as `incomplete`: `what` is not modelled.
   [[noreturn]] void incomplete(const std::string& what, Loc at);
   Counters& counters();

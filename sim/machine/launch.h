@@ -47,9 +47,9 @@ struct LaunchOptions {
   // Varies what fresh memory holds; other than 0, slots are filled with it too where they would keep stale bytes.
   // Defined results do not depend on it.
   uint32_t garbage = 0;
-  std::function<void(int64_t done, int64_t total)> progress;  // told of steps now and then
-  // Asked at each step and now and then within one, by any of the run's threads. True: the run ends, incomplete.
-  std::function<bool()> cancelled;
+  std::function<void(int64_t done, int64_t total)> progress;  // called after steps, by any thread
+  // Asked now and then, within steps too, by any thread; false cancels, which ends the run `incomplete`.
+  std::function<bool()> go_on;
   std::shared_ptr<SyncEdit> edit;  // a mistake to make in the body's ordering, or none yet: its calls are listed
 };
 
@@ -77,7 +77,7 @@ struct LaunchResult {
   std::vector<StepRecord> steps;
   std::vector<std::vector<std::string>> alternatives;  // Engine::alternatives(), with EngineOptions::find_alternatives
   std::string missed_orders;                           // Engine::missed_orders()
-  bool followed_schedule = true;          // false: a replay's decisions were not all possible where they stood
+  bool followed_schedule = true;  // false: a replay's decisions were not all possible where they stood
 };
 
 // Throws InputError when spec and arguments do not fit. Findings, deadlocks and unmodelled operations are in the

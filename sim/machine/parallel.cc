@@ -161,8 +161,7 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
       allocate(state, false);
       run_part(state, body, parts[p], false, [&] {
         ++done;
-        if (options.cancelled && options.cancelled()) failed = true;  // the serial run says so
-        return !failed.load(std::memory_order_relaxed);
+        return !failed.load(std::memory_order_relaxed) && state.go_on();
       });
       if (!findings.empty()) failed = true;
     } catch (const StopRun&) {

@@ -85,8 +85,7 @@ SerialRun run_serial(const KernelSpec& spec, const Body& body, std::span<const D
         const StepHook hook = [&] {
           ++done;
           if (options.progress) options.progress(done, total);
-          s.cancelled = s.cancelled || (options.cancelled && options.cancelled());
-          return !s.cancelled;
+          return s.go_on();
         };
         run_part(s, body, parts[static_cast<size_t>(c)], through_engine, hook);
       });

@@ -13,14 +13,27 @@ int ScopeSites::id(const Loc& at, int depth, int nth) {
 }
 
 void WorkCounter::on_op(const OpCall& call, std::span<const Tile> operands, const Tile& result) {
-  ++counters_.operations;
+  state_.pulse();
+  Counters& counters = state_.counters;
+  ++counters.operations;
   if (call.op == OpId::matmul) {
     int64_t contracted = 1;
     for (int64_t d : call.dot.lhs_contract) contracted *= operands[0].shape()[static_cast<int>(d)];
-    counters_.flops += 2 * contracted * result.size();
+    counters.flops += 2 * contracted * result.size();
   } else if (info(call.op).cost == CostClass::eup) {
-    counters_.transcendentals += result.size();
+    counters.transcendentals += result.size();
   }
+}
+
+bool MachineState::go_on() {
+  if (!options || !options->go_on || options->go_on()) return true;
+  cancelled = true;
+  return false;
+}
+
+void MachineState::ask_to_go_on() {
+  pulses_left = kPulses;
+  if (!go_on()) throw StopRun{};
 }
 
 void MachineState::report(Finding finding) {

@@ -46,14 +46,16 @@ struct WindowSlots {
   std::unique_ptr<Buffer> semaphores;          // one per slot, when copies go through the engine
 };
 
+struct MachineState;
+
 // Counts the work of tile operations.
 class WorkCounter : public OpObserver {
  public:
-  explicit WorkCounter(Counters& counters) : counters_(counters) {}
+  explicit WorkCounter(MachineState& state) : state_(state) {}
   void on_op(const OpCall& call, std::span<const Tile> operands, const Tile& result) override;
 
  private:
-  Counters& counters_;
+  MachineState& state_;
 };
 
 struct MachineState {
@@ -76,8 +78,6 @@ struct MachineState {
   OpContext ops;
   Counters counters;
   std::vector<std::string> incomplete;
-  bool cancelled = false;
-  uint32_t loop_turns = 0;  // in all loops of the body
 
   std::vector<std::unique_ptr<Buffer>> prefetch;
   std::vector<WindowSlots> windows;  // inputs, then outputs
@@ -88,10 +88,21 @@ struct MachineState {
   std::map<int, std::vector<std::unique_ptr<Buffer>>> scoped;       // by site
   int scope_depth = 0;
   std::vector<StepRecord> steps;
-  WorkCounter work{counters};
+  WorkCounter work{*this};
   // Of an edit: starts that wait for the next wait, and waits that have been done already.
   std::vector<SyncCall> late_starts;
   std::vector<SemRef> waits_done_early;
+  // Whether the run was cancelled (LaunchOptions::go_on). pulse() is called by all that a body can do without end: each
+  // access, operation and iteration of a loop. It asks once in a while, and throws StopRun.
+  bool cancelled = false;
+  static constexpr int kPulses = 64;
+  int pulses_left = kPulses;
+  bool go_on();
+  void pulse() {
+    if (--pulses_left <= 0) [[unlikely]]
+      ask_to_go_on();
+  }
+  void ask_to_go_on();
   std::function<void()> before_own_copy;  // set: window copies do not go through the engine yet, and now have to
   std::shared_ptr<void> body_state;       // the body's own, per core: Core::body_state()
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/mosaic/program.h"
+#include "sim/types/error.h"
 
 namespace tilecheck::mosaic {
 namespace {
@@ -73,6 +74,20 @@ void drop_tiles(Activation& frame, std::span<const Slot> slots) {
     if (s.kind == SlotKind::tile) frame.tiles[s.index] = {};
 }
 
+constexpr int64_t kMaxIndexMapIterations = 1 << 20;
+
+[[noreturn]] void refuse(Activation& frame, const Instr& instr, const std::string& what) {
+  if (frame.core) frame.core->incomplete(what, instr.loc);
+  throw Incomplete(what + " in an index map" + (instr.loc.known() ? " at " + to_string(instr.loc) : std::string()));
+}
+
+// A loop may be all that a run still does: it can be cancelled there. An index map, which runs without a core, ends.
+void count_iteration(Activation& frame, const Instr& instr) {
+  if (frame.core) return frame.core->pulse();
+  if (++frame.iterations > kMaxIndexMapIterations)
+    refuse(frame, instr, "a loop of more than " + std::to_string(kMaxIndexMapIterations) + " iterations");
+}
+
 // in: lower, upper, step, initial carries. blocks[0]: args = induction variable, carries.
 void run_for(Activation& frame, const Instr& instr) {
   const Code& body = instr.blocks[0];
@@ -82,11 +97,11 @@ void run_for(Activation& frame, const Instr& instr) {
   const std::span<const Slot> carries(body.args.data() + 1, body.args.size() - 1);
   for (size_t i = 0; i < carries.size(); ++i) copy_slot(frame, instr.in[3 + i], carries[i]);
   for (uint32_t tile : instr.drop) frame.tiles[tile] = {};  // initial carries that only this loop uses
-  if (step <= 0) frame.core->incomplete("scf.for with a step that is not positive", instr.loc);
+  if (step <= 0) refuse(frame, instr, "scf.for with a step that is not positive");
   for (int64_t i = lower; i < upper;) {
+    count_iteration(frame, instr);
     frame.scalars[body.args[0].index] = static_cast<uint64_t>(i);
     frame.undefined[body.args[0].index] = 0;
-    if (frame.core) frame.core->turn();
     run_scoped_block(frame, body);
     pass(frame, body, 0, carries, instr.yields_args);
     if (__builtin_add_overflow(i, step, &i)) break;
@@ -102,7 +117,7 @@ void run_while(Activation& frame, const Instr& instr) {
   for (size_t i = 0; i < before.args.size(); ++i) copy_slot(frame, instr.in[i], before.args[i]);
   for (uint32_t tile : instr.drop) frame.tiles[tile] = {};
   while (true) {
-    if (frame.core) frame.core->turn();
+    count_iteration(frame, instr);
     run_scoped_block(frame, before);
     const bool go_on = index_of(frame, before.yields[0], instr, "a loop condition") & 1;
     if (!go_on) {

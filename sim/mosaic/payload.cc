@@ -59,9 +59,11 @@ Payload::Payload(KernelModule kernel) : kernel_(std::move(kernel)) {
   } catch (const Incomplete& e) {
     not_modelled_ = e.what();  // the spec, need and time of the kernel can be told all the same
   }
-  for (const WindowParams& w : kernel_.windows)
+  for (const WindowParams& w : kernel_.windows) {
+    if (w.transform) require_scalar_operations(kernel_.module, *w.transform);
     transforms_.push_back(w.transform ? std::shared_ptr<const Program>(compile(kernel_.module, *w.transform))
                                       : nullptr);
+  }
 }
 
 Window Payload::window(int i, const Dims& grid) const {

@@ -75,6 +75,7 @@ struct Activation {
   std::span<Ref> refs;
   std::span<int> prefetch_operand;  // index maps: per ref slot
   Numerics numerics = Numerics::exact;
+  int64_t iterations = 0;  // index maps: of loops
 
   DType repr(DType dtype) const { return numerics == Numerics::f64 && is_floating(dtype) ? DType::f64 : dtype; }
 };

@@ -2,7 +2,11 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
+
+#include "sim/mosaic/op_table.h"
+#include "sim/types/error.h"
 
 namespace tilecheck::mosaic {
 namespace {
@@ -129,7 +133,36 @@ Indices evaluate(const Program& program, const Dims& grid, std::span<const Index
   return out;
 }
 
+bool is_scalar_operation(const Function& f, const Op& op) {
+  for (uint32_t r = 0; r < op.result_count; ++r)
+    if (f.type_of(op.result(r)).is_vector() || f.type_of(op.result(r)).is_memref()) return false;
+  switch (op.code) {
+    case OpCode::unknown:  // told by name elsewhere
+    case OpCode::memref_load:
+      return true;
+    case OpCode::math_isfinite:
+    case OpCode::math_isinf:
+    case OpCode::math_isnan:
+    case OpCode::math_isnormal:
+      return false;
+    default:
+      break;
+  }
+  const Effect effect = info(op.code).effect;
+  return effect == Effect::pure || effect == Effect::control || effect == Effect::annotation ||
+         effect == Effect::terminator;
+}
+
 }  // namespace
+
+void require_scalar_operations(const Module& module, const Function& transform) {
+  walk(transform.body, [&](const Op& op) {
+    if (is_scalar_operation(transform, op)) return;
+    const Loc loc = user_loc(module, op.loc);
+    throw Incomplete("at byte " + std::to_string(op.offset) + ": " + std::string(op.name) +
+                     " in an index map is not modelled" + (loc.known() ? " (" + to_string(loc) + ")" : ""));
+  });
+}
 
 std::vector<Dependence> dependences_of(const Function& transform, int grid_rank) {
   return DependenceAnalysis(transform, grid_rank).results();

@@ -13,6 +13,10 @@ namespace tilecheck::mosaic {
 // What each result of a transform function depends on, with the foldings the TPU compiler makes (i * 0, i - i, i % 1).
 std::vector<Dependence> dependences_of(const Function& transform, int grid_rank);
 
+// Index maps are evaluated without a core: throws Incomplete naming an operation on vectors, or one that does more than
+// compute and load scalars.
+void require_scalar_operations(const Module& module, const Function& transform);
+
 // `owner` keeps module and program alive as long as the map. grid: the extents, which a map may ask for.
 IndexMap index_map(std::shared_ptr<const void> owner, std::shared_ptr<const Program> program, const Function& transform,
                    const Dims& grid);

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "harness/payload_subject.h"
 #include "sim/types/error.h"
 
@@ -98,6 +100,30 @@ TEST(Mutation, NoMutantOfACppKernelIsMissed) {
       EXPECT_EQ(m.caught, Caught::by_ordering) << m.what << ": " << m.by;
     }
   }
+}
+
+// Loads until the copy has come: where nothing brings it, a mutant would load for ever.
+TEST(Mutation, AMutantThatNeverEndsIsEnded) {
+  KernelCase c = copying(1);
+  static std::atomic<int64_t> most_loads{0};
+  c.body = [](Core& core, std::span<const Ref> refs) {
+    const Ref slot = refs[2]({ds(0, 1)}), loaded = refs[3]({0}), stored = refs[4]({0});
+    core.store(slot, 0.0);
+    core.start_copy(refs[0], slot, loaded);
+    core.wait_bytes_of(loaded, slot);
+    int64_t loads = 1;
+    for (Tile t = core.load(slot); t.at(5) == 0; ++loads) {
+      t = core.load(slot);
+      most_loads = std::max(most_loads.load(), loads);
+    }
+    core.start_copy(slot, refs[1], stored);
+    core.wait_bytes_of(stored, slot);
+  };
+  const Subject subject = subject_of(c, "polling");
+  const CommandLine line;
+  const MutationReport r = run_mutations(subject, line.run, mutations_of(subject, "polling", line), 0.2);
+  EXPECT_EQ(survivors(r), "");
+  EXPECT_GT(most_loads, 1000);
 }
 
 }  // namespace

@@ -94,8 +94,7 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
   LaunchResult result = launch(spec, kernel.body, args, options);
   outcome.exploration =
       ExplorationOutcome{e.runs, e.complete, e.schedule_independent, e.failed ? to_string(e.failing) : ""};
-  if (all && !e.complete && !e.failed)
-    result.report.incomplete.push_back("exploration of all schedules: " + e.missed);
+  if (all && !e.complete && !e.failed) result.report.incomplete.push_back("exploration of all schedules: " + e.missed);
   return result;
 }
 
@@ -114,7 +113,7 @@ CallStatus run_kernel(const Kernel& kernel, const std::vector<DeviceArrays>& dev
   LaunchOptions options = kernel.options.launch;
   options.devices = static_cast<int>(devices.size());
   options.mesh = kernel.mesh;
-  options.cancelled = [&watch] { return watch.interrupted(); };
+  options.go_on = [&watch] { return !watch.interrupted(); };
   const KernelSpec& spec = bounds.empty() ? kernel.spec : (own_spec = payload.spec(bounds));
   outcome = kernel.analysis;
   LaunchResult run = launch_orders(kernel, spec, args, options, watch, outcome);
