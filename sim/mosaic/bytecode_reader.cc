@@ -164,6 +164,7 @@ class Reader {
     if (top.code != OpCode::builtin_module || top.regions.size() != 1)
       throw InputError(std::string(name_), "at byte " + std::to_string(top.offset) +
                                                ": expected builtin.module at the top, found " + std::string(top.name));
+    module_.offset = top.offset;
     module_.attrs = top.attrs;
     module_.loc = top.loc;
     if (const Attr* v = top.find(AttrName::stable_mosaic_version); v && v->kind == AttrKind::integer)
@@ -370,6 +371,7 @@ class Reader {
     in_function_ = false;
     has_function_ = true;
     Function f;
+    f.offset = op.offset;
     f.loc = op.loc;
     f.attrs = op.attrs;
     f.name = op.string_or(AttrName::sym_name, "");

@@ -37,8 +37,9 @@ class Converter {
       memref_count += kernel_.type_of(entry.first_arg + i).is_memref() ? 1 : 0;
     if (prefetch < 0 || scratch < 0 || prefetch + scratch > memref_count)
       throw InputError("kernel " + std::string(kernel_.name),
-                       "has " + std::to_string(memref_count) + " memory arguments, fewer than scalar_prefetch (" +
-                           std::to_string(prefetch) + ") and scratch_operands (" + std::to_string(scratch) + ") say");
+                       "at byte " + std::to_string(kernel_.offset) + ": has " + std::to_string(memref_count) +
+                           " memory arguments, fewer than scalar_prefetch (" + std::to_string(prefetch) +
+                           ") and scratch_operands (" + std::to_string(scratch) + ") say");
     for (uint32_t i = 0; i < entry.arg_count; ++i) {
       const ValueId id = entry.first_arg + i;
       const Type& type = kernel_.type_of(id);

@@ -195,6 +195,7 @@ struct Function {
   std::span<const NamedAttr> attrs;
   Region body;
   LocId loc = kNoLoc;
+  uint32_t offset = 0;                   // byte offset of func.func in the payload, for messages
   std::vector<const Type*> value_types;  // by ValueId
 
   const Attr* find(AttrName id) const { return Attr::find(attrs, id); }
@@ -210,6 +211,7 @@ struct Module {
   int ir_version = 0;         // `stable_mosaic.version`; 0 before there was one. As read: the ops are upgraded
   int bytecode_version = 0;   // of the MLIR container
   std::string_view producer;  // "MLIR23.0.0git"
+  uint32_t offset = 0;        // byte offset of builtin.module, for messages
   std::span<const NamedAttr> attrs;
   LocId loc = kNoLoc;
   std::vector<Function> functions;

@@ -29,15 +29,22 @@ class Opener {
     for (const Alias& a : k_.call.aliases) {
       const int operands = static_cast<int>(k_.call.operands.size());
       if (a.input < 0 || a.input >= operands || a.output < 0 || a.output >= k_.output_count)
-        fail("an alias of operand " + std::to_string(a.input) + " and result " + std::to_string(a.output) +
-             " that exist");
+        fail_given("an alias of operand " + std::to_string(a.input) + " and result " + std::to_string(a.output) +
+                   " that exist");
     }
   }
 
  private:
-  [[noreturn]] void fail(const std::string& expected) const {
+  [[noreturn]] void fail(const std::string& expected) const { fail_in(*k_.main, expected); }
+  // What was given with the payload, which no byte of it shows.
+  [[noreturn]] void fail_given(const std::string& expected) const {
     throw InputError(k_.source, "kernel " + k_.name + ": expected " + expected);
   }
+  [[noreturn]] void fail_in(const Function& f, const std::string& expected) const {
+    throw InputError(k_.source, place(f) + ": expected " + expected);
+  }
+  [[noreturn]] void incomplete(const std::string& what) const { throw Incomplete(place(*k_.main) + ": " + what); }
+  std::string place(const Function& f) const { return "at byte " + std::to_string(f.offset) + ": kernel " + k_.name; }
 
   int count(AttrName id) const {
     const Attr* attr = k_.main->find(id);
@@ -120,11 +127,11 @@ class Opener {
       k_.call.operands.push_back(given(i).value_or(ArrayType{DType::i32, {}}));
     const int inputs = windows - static_cast<int>(k_.call.results.size());
     if (inputs < 0)
-      fail("at most " + std::to_string(windows) + " results, found " + std::to_string(k_.call.results.size()));
+      fail_given("at most " + std::to_string(windows) + " results, found " + std::to_string(k_.call.results.size()));
     const Attr* params = k_.main->find(AttrName::window_params);
     if (options_.operands.size() > static_cast<size_t>(k_.dynamic_bounds + k_.prefetch_count + inputs))
-      fail(std::to_string(k_.dynamic_bounds + k_.prefetch_count + inputs) + " operands, found operand " +
-           std::to_string(options_.operands.size() - 1));
+      fail_given(std::to_string(k_.dynamic_bounds + k_.prefetch_count + inputs) + " operands, found operand " +
+                 std::to_string(options_.operands.size() - 1));
     for (int i = 0; i < k_.prefetch_count + inputs; ++i) {
       if (const auto type = given(k_.dynamic_bounds + i)) {
         k_.call.operands.push_back(*type);
@@ -233,18 +240,18 @@ class Opener {
       else if (mode->body == "double_buffered")
         w.buffers = 2;
       else
-        throw Incomplete("kernel " + k_.name + ": " + to_string(*mode));
+        incomplete(to_string(*mode));
     }
     if (const Attr* mode = dict.find(AttrName::revisit_mode)) {
       if (mode->body == "any")
         w.revisit = Revisit::any;
       else if (mode->body != "immediate")
-        throw Incomplete("kernel " + k_.name + ": " + to_string(*mode));
+        incomplete(to_string(*mode));
     }
     if (const Attr* kind = dict.find(AttrName::window_kind)) {
       w.element = element_window(*kind);
       const auto rank = static_cast<size_t>(w.block.rank());
-      if (!w.element) throw Incomplete("kernel " + k_.name + ": " + to_string(*kind));
+      if (!w.element) incomplete(to_string(*kind));
       if (w.element->pad_lo.size() != rank || w.element->pad_hi.size() != rank)
         fail("padding for each dimension in " + what);
       for (size_t d = 0; d < rank; ++d)
@@ -260,7 +267,7 @@ class Opener {
         case AttrName::window_kind:
           break;
         default:
-          throw Incomplete("kernel " + k_.name + ": `" + std::string(entry.name) + "` in " + what);
+          incomplete("`" + std::string(entry.name) + "` in " + what);
       }
   }
 
@@ -272,8 +279,8 @@ class Opener {
     for (size_t i = 0; ok && i < in.size(); ++i) ok = *in[i] == k_.main->type_of(static_cast<ValueId>(i));
     for (const Type* t : f.type->results) ok = ok && t->is_scalar() && t->dtype == DType::i32;
     if (!ok)
-      fail("transform function @" + std::string(f.name) + " from the grid ids and scalar prefetch to " +
-           std::to_string(rank) + " block indices, found " + to_string(*f.type));
+      fail_in(f, "transform function @" + std::string(f.name) + " from the grid ids and scalar prefetch to " +
+                     std::to_string(rank) + " block indices, found " + to_string(*f.type));
   }
 
   // Arrays keep signs that the kernel's signless types do not.
@@ -356,12 +363,15 @@ const Function& main_function(const Module& module, std::string_view name) {
   for (const Function& f : module.functions) {
     if (!f.find(AttrName::scalar_prefetch)) continue;
     if (found)
-      throw InputError(std::string(name), "expected one kernel function, found " + std::string(found->name) + " and " +
-                                              std::string(f.name));
+      throw InputError(std::string(name), "at byte " + std::to_string(f.offset) +
+                                              ": expected one kernel function, found " + std::string(found->name) +
+                                              " and " + std::string(f.name));
     found = &f;
   }
   if (!found && module.functions.size() == 1) found = &module.functions.front();
-  if (!found) throw InputError(std::string(name), "expected a kernel function with a `scalar_prefetch` attribute");
+  if (!found)
+    throw InputError(std::string(name), "at byte " + std::to_string(module.offset) +
+                                            ": expected a kernel function with a `scalar_prefetch` attribute");
   return *found;
 }
 

@@ -190,7 +190,7 @@ OpCall& LowerContext::new_call(OpId op) {
 void not_modelled(const LowerContext& context, const Op& op, const std::string& why) {
   const Loc loc = user_loc(context.module, op.loc);
   throw Incomplete(std::string(op.name) + (why.empty() ? "" : " " + why) + " is not modelled" +
-                   (loc.known() ? " (" + to_string(loc) + ")" : ""));
+                   (loc.known() ? " (" + to_string(loc) + ")" : " (at byte " + std::to_string(op.offset) + ")"));
 }
 
 std::unique_ptr<Program> compile(const Module& module, const Function& function) {

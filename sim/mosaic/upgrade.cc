@@ -264,7 +264,8 @@ class Upgrader {
 
 void upgrade(Module& module, std::string_view name, bool force) {
   if (module.ir_version > kNewestIrVersion && !force)
-    throw InputError(std::string(name), "Mosaic IR version " + std::to_string(module.ir_version) + "; versions 1 to " +
+    throw InputError(std::string(name), "at byte " + std::to_string(module.offset) + ": Mosaic IR version " +
+                                            std::to_string(module.ir_version) + "; versions 1 to " +
                                             std::to_string(kNewestIrVersion) + " are known (--force tries it anyway)");
   if (module.ir_version == 0) {
     // Payloads from before the stable form: kernels as they were lowered are readable, those that a compiler had
@@ -273,7 +274,8 @@ void upgrade(Module& module, std::string_view name, bool force) {
       for (const Type* type : f.value_types)
         if (type && type->is_memref() && type->layout)
           throw InputError(std::string(name),
-                           "a payload from before Mosaic's stable IR with layouts already applied (" +
+                           "at byte " + std::to_string(f.offset) +
+                               ": a payload from before Mosaic's stable IR with layouts already applied (" +
                                to_string(*type->layout) + "); lower the kernel again with a newer JAX");
   }
   Upgrader(module, name).run();

@@ -47,11 +47,13 @@ class Verifier {
 
  private:
   [[noreturn]] void fail(const Function& f, const std::string& expected) const {
-    // A function has no place of its own; its first operation has.
-    std::string place;
-    if (!f.body.blocks.empty() && !f.body.blocks[0].ops.empty())
-      place = "at byte " + std::to_string(f.body.blocks[0].ops[0].offset) + ": ";
-    throw InputError(std::string(name_), place + "function " + std::string(f.name) + ": expected " + expected);
+    throw InputError(std::string(name_), place(f) + ": expected " + expected);
+  }
+  [[noreturn]] static void incomplete(const Function& f, const std::string& what) {
+    throw Incomplete(place(f) + ": " + what);
+  }
+  static std::string place(const Function& f) {
+    return "at byte " + std::to_string(f.offset) + ": function " + std::string(f.name);
   }
   OpCheck check(const Op& op) const { return {module_, *function_, op, name_}; }
 
@@ -59,7 +61,7 @@ class Verifier {
     function_ = &f;
     if (f.name.empty()) fail(f, "a name");
     if (f.body.blocks.empty()) fail(f, "a body");
-    if (f.body.blocks.size() != 1) throw Incomplete("function " + std::string(f.name) + ": branches between blocks");
+    if (f.body.blocks.size() != 1) incomplete(f, "branches between blocks");
     if (!list_equal(f.type->inputs, args(f.body.block()))) fail(f, "arguments of the function's type");
     for (const Type* type : f.value_types) value_type(f, *type);
     defined_.assign(f.value_types.size(), false);
@@ -86,14 +88,14 @@ class Verifier {
         Shape known;
         for (int64_t d : type.shape) known.push_back(d == kDynamic ? 1 : d);
         if (checked_element_count(known, 8) < 0) fail(f, "memrefs whose bytes fit 63 bits, found " + to_string(type));
-        if (type.layout) throw Incomplete("function " + std::string(f.name) + ": the layout of " + to_string(type));
+        if (type.layout) incomplete(f, "the layout of " + to_string(type));
         return;
       }
       case TypeKind::none:
       case TypeKind::tensor:
       case TypeKind::function:
       case TypeKind::opaque:
-        throw Incomplete("function " + std::string(f.name) + ": the type " + to_string(type));
+        incomplete(f, "the type " + to_string(type));
     }
   }
 
