@@ -305,7 +305,7 @@ Needs Python with JAX and the package tilecheck (pip install ./tools/python).)")
     value(c, "--seed", passed_on_, "N", "Seed of random schedules (0)");
     value(c, "--threads", passed_on_, "N", "Threads at most (all)");
     value(c, "--cores", passed_on_, "N", "Cores of each device (1)");
-    value(c, "--remote-order", passed_on_, "HOW", "Remote copies between two cores: channel or none");
+    value(c, "--remote-order", passed_on_, "HOW", "Remote copies between two cores: in-order or none");
     flag(c, "--take-over-interpret", passed_on_flag_, "Also kernels that ask to be interpreted");
     group_ = "Output";
     value(c, "--on-finding", passed_on_, "HOW", "raise (default; the program sees an exception), warn or collect");

@@ -96,6 +96,8 @@ class Converter {
     body_.refs.push_back(std::move(ref));
     return refs_[id] = static_cast<fit::RefId>(body_.refs.size() - 1);
   }
+  // The ref of a memref; of one that comes from an operation without a kind here, all that is known is its type.
+  fit::RefId ref_of(ValueId id) { return refs_[id] != kNone ? refs_[id] : add_ref(id, RefRoot::other); }
   fit::Offset offset(ValueId id) const { return {values_[id], 0}; }
   std::vector<fit::Offset> offsets(std::span<const ValueId> ids) const {
     std::vector<fit::Offset> list;
@@ -191,26 +193,26 @@ class Converter {
         return;
       case OpCode::tpu_enqueue_dma: {
         fit::Op out = start(op, OpKind::dma_start);
-        out.ref = refs_[op.segment(segment::kDmaSource)[0]];
-        out.ref2 = refs_[op.segment(segment::kDmaTarget)[0]];
-        out.sem = refs_[op.segment(segment::kDmaTargetSemaphore)[0]];
+        out.ref = ref_of(op.segment(segment::kDmaSource)[0]);
+        out.ref2 = ref_of(op.segment(segment::kDmaTarget)[0]);
+        out.sem = ref_of(op.segment(segment::kDmaTargetSemaphore)[0]);
         out.is_remote = !op.segment(segment::kDmaDevice).empty();
         to.ops.push_back(std::move(out));
         return;
       }
       case OpCode::tpu_wait_dma2: {
         fit::Op out = start(op, OpKind::dma_wait);
-        out.sem = refs_[op.segment(segment::kWaitSemaphore)[0]];
-        out.ref = refs_[op.segment(segment::kWaitSource)[0]];
-        out.ref2 = refs_[op.segment(segment::kWaitTarget)[0]];
+        out.sem = ref_of(op.segment(segment::kWaitSemaphore)[0]);
+        out.ref = ref_of(op.segment(segment::kWaitSource)[0]);
+        out.ref2 = ref_of(op.segment(segment::kWaitTarget)[0]);
         to.ops.push_back(std::move(out));
         return;
       }
       case OpCode::tpu_wait_dma: {
         fit::Op out = start(op, OpKind::dma_wait);
-        out.ref = refs_[op.segment(segment::kDmaSource)[0]];
-        out.ref2 = refs_[op.segment(segment::kDmaTarget)[0]];
-        out.sem = refs_[op.segment(segment::kDmaTargetSemaphore)[0]];
+        out.ref = ref_of(op.segment(segment::kDmaSource)[0]);
+        out.ref2 = ref_of(op.segment(segment::kDmaTarget)[0]);
+        out.sem = ref_of(op.segment(segment::kDmaTargetSemaphore)[0]);
         to.ops.push_back(std::move(out));
         return;
       }
@@ -345,7 +347,7 @@ class Converter {
   }
 
   void view(const Op& op) {
-    const fit::RefId base = refs_[op.operands[0]];
+    const fit::RefId base = ref_of(op.operands[0]);
     fit::RefInfo ref = ref_info(op.result(), RefRoot::view);
     ref.base = base;
     ref.space = info_of(base).space;
@@ -359,7 +361,7 @@ class Converter {
 
   fit::Op load(const Op& op) {
     fit::Op out = start(op, OpKind::load);
-    out.ref = refs_[op.operands[0]];
+    out.ref = ref_of(op.operands[0]);
     const int rank = info_of(out.ref).shape.rank();
     std::span<const ValueId> rest = op.operands.subspan(1);
     out.starts = offsets(rest.first(std::min(rest.size(), static_cast<size_t>(rank))));
@@ -374,7 +376,7 @@ class Converter {
   }
   fit::Op store(const Op& op) {
     fit::Op out = start(op, OpKind::store);
-    out.ref = refs_[op.operands[1]];
+    out.ref = ref_of(op.operands[1]);
     const int rank = info_of(out.ref).shape.rank();
     std::span<const ValueId> rest = op.operands.subspan(2);
     out.in = {values_[op.operands[0]]};
@@ -406,7 +408,7 @@ class Converter {
 
   void semaphore(const Op& op, OpKind kind, ValueId sem, std::span<const ValueId> amount, fit::Block& to) {
     fit::Op out = start(op, kind);
-    out.sem = refs_[sem];
+    out.sem = ref_of(sem);
     add_inputs(out, amount);
     add_results(op, out);
     to.ops.push_back(std::move(out));

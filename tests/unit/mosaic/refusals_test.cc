@@ -1,12 +1,14 @@
 // What a changed payload is refused with: always one message that names a byte.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <regex>
 #include <set>
 #include <sstream>
 
+#include "sim/mosaic/fit_body.h"
 #include "sim/mosaic/payload.h"
 #include "sim/types/error.h"
 #include "tests/unit/mosaic/kernels.h"
@@ -62,6 +64,37 @@ TEST(Refusals, OfPayloadsWithAFlippedBitNameAByteOrALine) {
   }
   EXPECT_GT(refused, 1000);
   for (const std::string& kind : kinds) ADD_FAILURE() << kind;
+}
+
+// How many operations of a body touch memory; each must say which.
+int accesses(const fit::Block& block) {
+  int count = 0;
+  for (const fit::Op& op : block.ops) {
+    for (const fit::Block& inner : op.blocks) count += accesses(inner);
+    const bool copies = op.kind == fit::OpKind::dma_start || op.kind == fit::OpKind::dma_wait;
+    if (!copies && op.kind != fit::OpKind::load && op.kind != fit::OpKind::store) continue;
+    ++count;
+    EXPECT_GE(op.ref, 0);
+    if (copies) {
+      EXPECT_GE(std::min(op.ref2, op.sem), 0);
+    }
+  }
+  return count;
+}
+
+// The fit model is asked about kernels that cannot run, too: views made by an operation that it does not know.
+TEST(Refusals, UnknownViewsAreStillMemoryToTheFitModel) {
+  KernelCall call = fixture_calls("dma_double_buffer").at(0);
+  std::string body(call.config.body.begin(), call.config.body.end());
+  int changed = 0;
+  for (const std::string_view op : {"memref_slice", "memref_squeeze"})
+    for (size_t at = body.find(op); at != std::string::npos; at = body.find(op, at + 1), ++changed)
+      body[at + op.size() - 1] = 'f';
+  EXPECT_GT(changed, 0);
+  call.config.body.assign(body.begin(), body.end());
+  const KernelModule kernel = open_kernel(call);
+  EXPECT_GT(accesses(fit_body(kernel.module, *kernel.main).top), 0);
+  EXPECT_THAT(refusal(call), testing::HasSubstr("not modelled"));
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ CallOptions parse_options(std::string_view text) {
       } else if (key == "cores") {
         options.launch.cores = std::clamp(value.get<int>(), 1, 64);
       } else if (key == "remote_order") {
-        constexpr std::array<std::string_view, 2> names{"channel", "none"};
+        constexpr std::array<std::string_view, 2> names{"in-order", "none"};
         options.launch.sync.remote_in_order = choose(key, value.get<std::string>(), names) == 0;
       } else if (key == "on_finding") {
         constexpr std::array<std::string_view, 3> names{"raise", "warn", "collect"};

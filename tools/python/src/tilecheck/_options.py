@@ -14,7 +14,7 @@ DEFAULTS = {
     "seed": 0,
     "threads": None,  # as many as the machine has
     "cores": 1,
-    "remote_order": "channel",
+    "remote_order": "in-order",
     "on_finding": "raise",
     "error_on": "error",
 }
