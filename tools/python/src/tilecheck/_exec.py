@@ -36,7 +36,7 @@ def parse(arguments):
 def main(arguments):
     options, program = parse(arguments)
     try:
-        given = _options.project_defaults(".") | {n: v for n in _options.DEFAULTS if (v := getattr(options, n)) is not None}
+        given = _options.with_project_defaults(".", {n: v for n in _options.DEFAULTS if (v := getattr(options, n)) is not None})
         if options.take_over_interpret:
             given[_options.TAKE_OVER] = True
         _options.take_over_interpret(given.get(_options.TAKE_OVER))

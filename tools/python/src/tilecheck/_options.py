@@ -59,11 +59,20 @@ def take_over_interpret(given):
     return yes_or_no(TAKE_OVER, given)
 
 
+def explores(given):
+    """Whether the schedule that `given` comes to tries several orders, as alone a budget bounds."""
+    schedule = given.get("schedule") or from_environment("schedule") or DEFAULTS["schedule"]
+    return str(schedule).partition(":")[0] in ("explore", "exhaustive")
+
+
 def resolve(given):
     """All options, with the types the native side expects. An unknown name is a TypeError, a bad value a ValueError."""
     for name in given:
         if name not in DEFAULTS:
             raise TypeError(f"unknown option {name!r}; known: {', '.join(DEFAULTS)}")
+    if given.get("budget") is not None and not explores(given):
+        seconds(given["budget"])
+        raise ValueError("budget is for the schedules explore and exhaustive")
     options = {}
     for name, default in DEFAULTS.items():
         value = given.get(name)
@@ -76,6 +85,14 @@ def resolve(given):
         if value is not None:
             options[name] = whole(name, value) if name in LEAST else seconds(value) if name == "budget" else value
     return options
+
+
+def with_project_defaults(root, given):
+    """What is given, else what the project says. Its budget is for the runs that explore."""
+    merged = project_defaults(root) | given
+    if given.get("budget") is None and not explores(merged):
+        merged.pop("budget", None)
+    return merged
 
 
 def project_defaults(root):

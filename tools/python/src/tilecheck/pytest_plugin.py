@@ -39,7 +39,7 @@ class Plugin:
 
         try:
             # A finding is the test's, and is told after it.
-            door.enable(**(_options.project_defaults(root) | given | {"on_finding": "collect"}))
+            door.enable(**(_options.with_project_defaults(root, given) | {"on_finding": "collect"}))
         except (_report.InputError, ValueError) as error:
             raise pytest.UsageError(f"tilecheck: {error}") from error
         self.sarif = sarif
