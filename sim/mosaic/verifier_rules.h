@@ -23,10 +23,17 @@ struct OpCheck {
     if (!ok) fail(expected);
   }
   [[noreturn]] void incomplete(const std::string& what) const;
+
+  // Attributes that must be there and be what is asked for.
+  Dims integers(AttrName id) const;  // at most kMaxRank of them
+  int64_t integer(AttrName id) const;
+  int axis(AttrName id, int rank) const;  // a dimension: 0 to rank - 1
+  DType element_type(AttrName id) const;
 };
 
 // The rule in OpInfo::rule, then the operation's own. Counts and segments have been checked.
 void check_types(const OpCheck& check);
+void check_vector_types(const OpCheck& check);
 void check_memory_types(const OpCheck& check);  // loads, stores, Refs, copies, semaphores
 
 bool is_integer(const Type& type);  // scalar or vector of an integer or i1; or index
