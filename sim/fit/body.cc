@@ -1,4 +1,4 @@
-// Names of operation kinds and functions; lookups.
+// Names and effects of operation kinds, names of functions; lookups.
 #include "sim/fit/body.h"
 
 #include <algorithm>
@@ -77,6 +77,28 @@ int64_t look_up(const Lookup& lookup, std::span<const int64_t> inputs) {
     at = at * points.size() + k;
   }
   return lookup.numbers[at];
+}
+
+bool has_effect(OpKind kind) {
+  switch (kind) {
+    case OpKind::random_bits:
+    case OpKind::store:
+    case OpKind::alloc:
+    case OpKind::dma_start:
+    case OpKind::dma_wait:
+    case OpKind::sem_signal:
+    case OpKind::sem_wait:
+    case OpKind::sem_read:
+    case OpKind::barrier:
+    case OpKind::loop:
+    case OpKind::while_loop:
+    case OpKind::branch:
+    case OpKind::scope:
+    case OpKind::opaque:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string_view name(OpKind kind) { return kOpKindNames[static_cast<size_t>(kind)]; }

@@ -185,6 +185,10 @@ inline RefId root_of(const Body& body, RefId ref) {
 }
 inline const TileType& type_of(const Body& body, ValueId value) { return body.values[static_cast<size_t>(value)]; }
 
+// Whether it may do more than compute its results: memory, semaphores, the random generator's state; loops, branches
+// and scopes for what their blocks may hold.
+bool has_effect(OpKind kind);
+
 std::string_view name(OpKind kind);
 std::string_view name(Fn fn);
 

@@ -6,32 +6,9 @@
 namespace tilecheck::fit {
 namespace {
 
-bool is_pure(OpKind kind) {
-  switch (kind) {
-    case OpKind::random_bits:
-    case OpKind::store:
-    case OpKind::alloc:
-    case OpKind::dma_start:
-    case OpKind::dma_wait:
-    case OpKind::sem_signal:
-    case OpKind::sem_wait:
-    case OpKind::sem_read:
-    case OpKind::barrier:
-    case OpKind::loop:
-    case OpKind::while_loop:
-    case OpKind::branch:
-    case OpKind::scope:
-    case OpKind::marker:
-    case OpKind::opaque:
-      return false;
-    default:
-      return true;
-  }
-}
-
 bool is_removable(const Op& op) {
-  if (is_pure(op.kind)) return true;
   if (op.kind == OpKind::marker) return !op.out.empty();
+  if (!has_effect(op.kind)) return true;
   if (op.kind != OpKind::branch && op.kind != OpKind::loop && op.kind != OpKind::scope) return false;
   return std::all_of(op.blocks.begin(), op.blocks.end(), [](const Block& block) {
     return std::all_of(block.ops.begin(), block.ops.end(), [](const Op& inner) { return is_removable(inner); });

@@ -8,24 +8,10 @@
 #include <vector>
 
 #include "sim/fit/body.h"
+#include "sim/fit/register_grid.h"
 #include "sim/fit/time_table.h"
 
 namespace tilecheck::fit {
-
-// Which registers of a value differ.
-struct ValueLayout {
-  bool by_lead = false, by_row = false, by_column = false;  // registers differ along leading dims, rows, columns
-  bool is_splat = true;                                     // one number everywhere
-  bool lanes_alike = true;        // all lanes of a register hold the same (the result of a lane reduction)
-  bool is_column_vector = false;  // rank 1, but laid out along sublanes (a lane reduction that dropped the dimension)
-};
-
-// Distinct registers of a value of this type. all: as many as the whole shape has (what loads and stores move).
-struct RegisterGrid {
-  int64_t lead = 1, rows = 1, columns = 1;
-  int64_t count() const { return lead * rows * columns; }
-};
-RegisterGrid register_grid(const TileType& type, const ValueLayout& layout, bool all = false);
 
 // What an operation adds to the longest chain of dependent operations.
 enum class ChainKind : uint8_t { none, lane_reduce, sublane_reduce, transpose, transcendental, matmul };
