@@ -58,6 +58,22 @@ double waiting_share(int number, bool is_packed, const Target& target) {
   return is_packed ? 0.5 : 0;
 }
 
+// Results that the cross-lane units have under way at once: units times pushes of one register before the first comes
+// back. Read from libtpu 0.0.42.1's schedules; the latest a store of a row can begin.
+double pushes_under_way(const Target& target) {
+  if (target.generation() < 4) return 12;
+  if (target.generation() == 4) return 2 * 10;
+  if (target.generation() == 5) return 3 * 15;
+  return target.generation() == 6 ? 2 * 35 : 2 * 36;
+}
+
+// Of a row group of so many registers, how many go on as soon as their reduction is back, instead of when the next
+// reduction takes them. Measured from libtpu 0.0.42.1's schedules of softmaxes of 2 to 14 registers a row group.
+double early_registers(double row_registers, const Target& target) {
+  const double none_from = target.generation() == 5 ? 8 : target.generation() == 6 ? 10 : 9;
+  return std::clamp(2 * (none_from - row_registers), 0.0, row_registers);
+}
+
 // Registers of the file that are never free for values that wait.
 constexpr double kRegistersInUse = 12;
 
@@ -73,6 +89,47 @@ constexpr double kLowShare = 0.5, kLowRegisters = 16, kHighShare = 1.3, kHighReg
 double carried_registers(double carried, double register_file) {
   return carried > 0 ? std::max(0.0, 2 * carried - std::max(0.0, 1.06 * register_file - 0.43 * carried)) : 0;
 }
+
+// Registers that wait, over time. Time counts phases: from p to p + 1 the reductions of phase p are pushed, row group by
+// row group, and what waits for rows comes and goes with them.
+class Waits {
+ public:
+  // By phase: the share of its rows pushed into the cross-lane unit before the first result comes back.
+  explicit Waits(std::vector<double> under_way) : under_way_(std::move(under_way)) {}
+
+  // A value made and last used as phases `from` and `to` begin.
+  void add(double registers, double from, double to) { spans_.push_back({registers, from, to, 0}); }
+  // The same for each of its rows in turn.
+  void add_rows(double registers, double from, double to) { spans_.push_back({registers, from, to, 1}); }
+
+  // When the first row is back from phase `p`.
+  double back(int p) const { return p < 0 ? 0 : p + under_way_[static_cast<size_t>(p)]; }
+
+  double at(double time) const {
+    double alive = 0;
+    for (const Span& s : spans_) alive += s.registers * (reached(time - s.from, s.spread) - reached(time - s.to, s.spread));
+    return alive;
+  }
+  double most() const {
+    double peak = 0;
+    for (size_t p = 0; p < under_way_.size(); ++p)
+      for (double time : {static_cast<double>(p) + 1, back(static_cast<int>(p)), back(static_cast<int>(p)) + 1})
+        peak = std::max(peak, at(time));
+    return peak;
+  }
+
+ private:
+  struct Span {
+    double registers, from, to;
+    double spread;  // 1: row by row; 0: at once
+  };
+  static double reached(double time, double spread) {
+    if (spread == 0) return time > 0 ? 1 : 0;
+    return std::clamp(time, 0.0, 1.0);
+  }
+  std::vector<double> under_way_;
+  std::vector<Span> spans_;
+};
 
 // The most registers alive at once, block by block. A block is cut into phases at its barriers: an operation belongs to
 // the phase in which its last operand is there, sunk to where its result is first needed.
@@ -184,23 +241,10 @@ class Pressure {
       phase[i] = std::max(phase[i], first);
     }
 
-    // What lives over each phase's end.
+    const Waits waits = waiting_values(block, phase, latest, users, is_yielded, spread);
     std::vector<double> live(static_cast<size_t>(latest) + 2, 0);
-    for (size_t i = 0; i < n; ++i) {
-      const Op& op = block.ops[i];
-      const bool is_unpacked_load = op.kind == OpKind::load && !op.out.empty() && is_unpacked(op.out[0]);
-      if (spread[i] == kCountedSpread) continue;
-      if (spread[i] == 0 && (is_view(op.kind) || (is_remade(op.kind) && !is_unpacked_load))) continue;
-      int last = is_yielded[i] ? latest + 1 : -1;
-      for (int user : users_through_views(static_cast<int>(i), block, users))
-        last = std::max(last, phase[static_cast<size_t>(user)]);
-      for (ValueId v : op.out) {
-        const double size =
-            spread[i] > 0 ? spread[i] : static_cast<double>(is_unpacked(v) ? unpacked_registers(v) : registers(v));
-        for (int p = phase[i] + (is_barrier(op.kind) ? 1 : 0); p < last; ++p) live[static_cast<size_t>(p)] += size;
-      }
-    }
-    double peak = inherited + *std::max_element(live.begin(), live.end());
+    for (size_t p = 0; p < live.size(); ++p) live[p] = waits.at(static_cast<double>(p) + 1);
+    double peak = inherited + waits.most();
     peak = std::max(peak, inherited + meeting_products(block, phase));
     const bool only_unpacks =
         std::none_of(block.ops.begin(), block.ops.end(), [](const Op& op) { return is_barrier(op.kind); }) &&
@@ -245,6 +289,87 @@ class Pressure {
       for (const Block& inner : op.blocks) peak = std::max(peak, this->block(inner, here + carried));
     }
     return peak;
+  }
+
+  Waits waiting_values(const Block& block, const std::vector<int>& phase, int latest,
+                       const std::vector<std::vector<int>>& users, const std::vector<bool>& is_yielded,
+                       const std::vector<double>& spread) const {
+    const RowStream rows = row_stream(block, phase, latest);
+    Waits waits(rows.under_way);
+    for (size_t i = 0; i < block.ops.size(); ++i) {
+      const Op& op = block.ops[i];
+      const bool is_unpacked_load = op.kind == OpKind::load && !op.out.empty() && is_unpacked(op.out[0]);
+      if (spread[i] == kCountedSpread) continue;
+      if (spread[i] == 0 && (is_view(op.kind) || (is_remade(op.kind) && !is_unpacked_load))) continue;
+      int last = is_yielded[i] ? latest + 1 : -1;
+      for (int user : users_through_views(static_cast<int>(i), block, users))
+        last = std::max(last, phase[static_cast<size_t>(user)]);
+      const int made = phase[i] + (is_barrier(op.kind) ? 1 : 0);
+      for (ValueId v : op.out) {
+        const double size =
+            spread[i] > 0 ? spread[i] : static_cast<double>(is_unpacked(v) ? unpacked_registers(v) : registers(v));
+        if (made >= last) continue;
+        if (spread[i] > 0 || !rows.has_rows_of(type_of(body_, v).shape) || last > latest) {
+          waits.add(size, made, last);
+          continue;
+        }
+        if (is_barrier(op.kind)) {
+          waits.add_rows(size, waits.back(made - 1), last == latest ? waits.back(last - 1) : last);
+          continue;
+        }
+        const double kept = last < latest && is_widened_load(op, block) ? size / 2 : size;
+        const double early = kept * rows.early_share, late = kept - early;
+        waits.add_rows(early, made == 0 ? 0 : waits.back(made - 1), waits.back(last - 1));
+        waits.add_rows(late, made, last == latest ? waits.back(last - 1) : last);
+      }
+    }
+    return waits;
+  }
+
+  // 16 bits of a load, widened: the packed half is kept and widened again where it is needed much later.
+  bool is_widened_load(const Op& op, const Block& block) const {
+    if (op.kind != OpKind::convert || memory_bits(type_of(body_, op.in[0]).dtype) != 16) return false;
+    const int at = definition(op.in[0]);
+    return at >= 0 && block.ops[static_cast<size_t>(at)].kind == OpKind::load;
+  }
+
+  // How the rows of a block go through its reductions over lanes.
+  struct RowStream {
+    std::vector<double> under_way;  // by phase
+    int64_t row_count = 0;          // 0: not row by row
+    double early_share = 0;         // of what follows a reduction, made as its result comes back, not when needed
+    bool has_rows_of(const Shape& shape) const {
+      int64_t count = 1;
+      for (int d = 0; d < std::max(1, shape.rank() - 1); ++d) count *= shape[d];
+      return row_count > 0 && count == row_count;
+    }
+  };
+  RowStream row_stream(const Block& block, const std::vector<int>& phase, int latest) const {
+    RowStream stream;
+    stream.under_way.assign(static_cast<size_t>(latest) + 1, 1);
+    std::vector<double> pushes(static_cast<size_t>(latest) + 1, 0);
+    int64_t row_registers = 0;
+    for (size_t i = 0; i < block.ops.size(); ++i) {
+      const Op& op = block.ops[i];
+      if (!is_late(op)) continue;
+      if (op.kind != OpKind::reduce && op.kind != OpKind::reduce_index) return stream;
+      const Shape& shape = type_of(body_, op.in[0]).shape;
+      if (shape.rank() < 2 || op.axes.rank() != 1 || op.axes[0] != shape.rank() - 1) return stream;
+      int64_t count = 1;
+      for (int d = 0; d + 1 < shape.rank(); ++d) count *= shape[d];
+      if (stream.row_count != 0 && stream.row_count != count) {
+        stream.row_count = 0;
+        return stream;
+      }
+      stream.row_count = count;
+      row_registers = round_up(shape.back(), target_.lanes()) / target_.lanes();
+      pushes[static_cast<size_t>(phase[i])] += static_cast<double>(registers(op.in[0]) / row_registers);
+    }
+    if (stream.row_count == 0) return stream;
+    for (size_t p = 0; p < pushes.size(); ++p)
+      if (pushes[p] > 0) stream.under_way[p] = std::min(1.0, pushes_under_way(target_) / pushes[p]);
+    stream.early_share = early_registers(static_cast<double>(row_registers), target_) / static_cast<double>(row_registers);
+    return stream;
   }
 
   static constexpr double kCountedSpread = -1;
