@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/fit/vmem_blocks.h"
+#include "sim/fit/vmem_rows.h"
 
 namespace tilecheck::fit {
 namespace {
@@ -58,22 +59,6 @@ double waiting_share(int number, bool is_packed, const Target& target) {
   return is_packed ? 0.5 : 0;
 }
 
-// Results that the cross-lane units have under way at once: units times pushes of one register before the first comes
-// back. Read from libtpu 0.0.42.1's schedules; the latest a store of a row can begin.
-double pushes_under_way(const Target& target) {
-  if (target.generation() < 4) return 12;
-  if (target.generation() == 4) return 2 * 10;
-  if (target.generation() == 5) return 3 * 15;
-  return target.generation() == 6 ? 2 * 35 : 2 * 36;
-}
-
-// Of a row group of so many registers, how many go on as soon as their reduction is back, instead of when the next
-// reduction takes them. Measured from libtpu 0.0.42.1's schedules of softmaxes of 2 to 14 registers a row group.
-double early_registers(double row_registers, const Target& target) {
-  const double none_from = target.generation() == 5 ? 8 : target.generation() == 6 ? 10 : 9;
-  return std::clamp(2 * (none_from - row_registers), 0.0, row_registers);
-}
-
 // Registers of the file that are never free for values that wait.
 constexpr double kRegistersInUse = 12;
 
@@ -89,47 +74,6 @@ constexpr double kLowShare = 0.5, kLowRegisters = 16, kHighShare = 1.3, kHighReg
 double carried_registers(double carried, double register_file) {
   return carried > 0 ? std::max(0.0, 2 * carried - std::max(0.0, 1.06 * register_file - 0.43 * carried)) : 0;
 }
-
-// Registers that wait, over time. Time counts phases: from p to p + 1 the reductions of phase p are pushed, row group by
-// row group, and what waits for rows comes and goes with them.
-class Waits {
- public:
-  // By phase: the share of its rows pushed into the cross-lane unit before the first result comes back.
-  explicit Waits(std::vector<double> under_way) : under_way_(std::move(under_way)) {}
-
-  // A value made and last used as phases `from` and `to` begin.
-  void add(double registers, double from, double to) { spans_.push_back({registers, from, to, 0}); }
-  // The same for each of its rows in turn.
-  void add_rows(double registers, double from, double to) { spans_.push_back({registers, from, to, 1}); }
-
-  // When the first row is back from phase `p`.
-  double back(int p) const { return p < 0 ? 0 : p + under_way_[static_cast<size_t>(p)]; }
-
-  double at(double time) const {
-    double alive = 0;
-    for (const Span& s : spans_) alive += s.registers * (reached(time - s.from, s.spread) - reached(time - s.to, s.spread));
-    return alive;
-  }
-  double most() const {
-    double peak = 0;
-    for (size_t p = 0; p < under_way_.size(); ++p)
-      for (double time : {static_cast<double>(p) + 1, back(static_cast<int>(p)), back(static_cast<int>(p)) + 1})
-        peak = std::max(peak, at(time));
-    return peak;
-  }
-
- private:
-  struct Span {
-    double registers, from, to;
-    double spread;  // 1: row by row; 0: at once
-  };
-  static double reached(double time, double spread) {
-    if (spread == 0) return time > 0 ? 1 : 0;
-    return std::clamp(time, 0.0, 1.0);
-  }
-  std::vector<double> under_way_;
-  std::vector<Span> spans_;
-};
 
 // The most registers alive at once, block by block. A block is cut into phases at its barriers: an operation belongs to
 // the phase in which its last operand is there, sunk to where its result is first needed.
@@ -241,7 +185,11 @@ class Pressure {
       phase[i] = std::max(phase[i], first);
     }
 
-    const Waits waits = waiting_values(block, phase, latest, users, is_yielded, spread);
+    const bool only_reduces = std::all_of(block.ops.begin(), block.ops.end(), [&](const Op& op) {
+      return !is_late(op) || op.kind == OpKind::reduce || op.kind == OpKind::reduce_index;
+    });
+    const RowStream rows = only_reduces ? row_stream(body_, block, phase, latest, target_) : RowStream(latest);
+    const Waits waits = waiting_values(block, rows, phase, latest, users, is_yielded, spread);
     std::vector<double> live(static_cast<size_t>(latest) + 2, 0);
     for (size_t p = 0; p < live.size(); ++p) live[p] = waits.at(static_cast<double>(p) + 1);
     double peak = inherited + waits.most();
@@ -251,7 +199,10 @@ class Pressure {
         std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) { return is_late(op); });
     if (only_unpacks) unpacked_peak_ = std::max(unpacked_peak_, peak);
     // Where several things are waited for one after the other, some of the file serves what goes on meanwhile.
-    if (latest > 1 && target_.generation() >= 4 && peak > static_cast<double>(target_[FigureId::spill_free_registers]))
+    if (rows.row_count > 0)
+      peak += row_registers_in_use(target_);
+    else if (latest > 1 && target_.generation() >= 4 &&
+             peak > static_cast<double>(target_[FigureId::spill_free_registers]))
       peak += kRegistersInUse;
     std::vector<const Op*> maker(turned_matmuls(block) ? body_.values.size() : 0, nullptr);
     if (!maker.empty())
@@ -291,10 +242,9 @@ class Pressure {
     return peak;
   }
 
-  Waits waiting_values(const Block& block, const std::vector<int>& phase, int latest,
+  Waits waiting_values(const Block& block, const RowStream& rows, const std::vector<int>& phase, int latest,
                        const std::vector<std::vector<int>>& users, const std::vector<bool>& is_yielded,
                        const std::vector<double>& spread) const {
-    const RowStream rows = row_stream(block, phase, latest);
     Waits waits(rows.under_way);
     for (size_t i = 0; i < block.ops.size(); ++i) {
       const Op& op = block.ops[i];
@@ -331,45 +281,6 @@ class Pressure {
     if (op.kind != OpKind::convert || memory_bits(type_of(body_, op.in[0]).dtype) != 16) return false;
     const int at = definition(op.in[0]);
     return at >= 0 && block.ops[static_cast<size_t>(at)].kind == OpKind::load;
-  }
-
-  // How the rows of a block go through its reductions over lanes.
-  struct RowStream {
-    std::vector<double> under_way;  // by phase
-    int64_t row_count = 0;          // 0: not row by row
-    double early_share = 0;         // of what follows a reduction, made as its result comes back, not when needed
-    bool has_rows_of(const Shape& shape) const {
-      int64_t count = 1;
-      for (int d = 0; d < std::max(1, shape.rank() - 1); ++d) count *= shape[d];
-      return row_count > 0 && count == row_count;
-    }
-  };
-  RowStream row_stream(const Block& block, const std::vector<int>& phase, int latest) const {
-    RowStream stream;
-    stream.under_way.assign(static_cast<size_t>(latest) + 1, 1);
-    std::vector<double> pushes(static_cast<size_t>(latest) + 1, 0);
-    int64_t row_registers = 0;
-    for (size_t i = 0; i < block.ops.size(); ++i) {
-      const Op& op = block.ops[i];
-      if (!is_late(op)) continue;
-      if (op.kind != OpKind::reduce && op.kind != OpKind::reduce_index) return stream;
-      const Shape& shape = type_of(body_, op.in[0]).shape;
-      if (shape.rank() < 2 || op.axes.rank() != 1 || op.axes[0] != shape.rank() - 1) return stream;
-      int64_t count = 1;
-      for (int d = 0; d + 1 < shape.rank(); ++d) count *= shape[d];
-      if (stream.row_count != 0 && stream.row_count != count) {
-        stream.row_count = 0;
-        return stream;
-      }
-      stream.row_count = count;
-      row_registers = round_up(shape.back(), target_.lanes()) / target_.lanes();
-      pushes[static_cast<size_t>(phase[i])] += static_cast<double>(registers(op.in[0]) / row_registers);
-    }
-    if (stream.row_count == 0) return stream;
-    for (size_t p = 0; p < pushes.size(); ++p)
-      if (pushes[p] > 0) stream.under_way[p] = std::min(1.0, pushes_under_way(target_) / pushes[p]);
-    stream.early_share = early_registers(static_cast<double>(row_registers), target_) / static_cast<double>(row_registers);
-    return stream;
   }
 
   static constexpr double kCountedSpread = -1;

@@ -1,0 +1,58 @@
+// How the rows of a block go through its reductions over lanes, and what waits for them meanwhile.
+//
+// libtpu reduces a group of eight rows after the other. It makes what a group needs when its turn comes, and goes on
+// with a group as soon as its result is back from the cross-lane unit: a block of many groups never waits as a whole
+// for its last reduction, only the groups under way do.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/fit/body.h"
+#include "sim/target/target.h"
+
+namespace tilecheck::fit {
+
+struct RowStream {
+  explicit RowStream(int latest_phase) : under_way(static_cast<size_t>(latest_phase) + 1, 1) {}
+
+  std::vector<double> under_way;  // by phase: the share of its groups pushed before the first result comes back
+  int64_t row_count = 0;          // 0: not row by row
+  double early_share = 0;         // of what follows a reduction: made as its result comes back, not when needed
+
+  // Whether a tile has these rows, in its last but one dimension and those before.
+  bool has_rows_of(const Shape& shape) const;
+};
+// For a block whose barriers are all reductions; `phase` by operation. Row by row if all are over lanes, of the same
+// rows.
+RowStream row_stream(const Body& body, const Block& block, const std::vector<int>& phase, int latest_phase,
+                     const Target& target);
+
+// Registers of the file that serve what goes on while rows wait for their reductions.
+double row_registers_in_use(const Target& target);
+
+// Registers that wait, over time. Time counts phases: from p to p + 1 the reductions of phase p are pushed, group by
+// group, and what waits for the groups comes and goes with them.
+class Waits {
+ public:
+  explicit Waits(std::vector<double> under_way) : under_way_(std::move(under_way)) {}
+
+  // What is made and last used as phases `from` and `to` begin; `add_rows` for each group in turn.
+  void add(double registers, double from, double to) { spans_.push_back({registers, from, to, false}); }
+  void add_rows(double registers, double from, double to) { spans_.push_back({registers, from, to, true}); }
+
+  // When the first group is back from phase `p`.
+  double back(int p) const { return p < 0 ? 0 : p + under_way_[static_cast<size_t>(p)]; }
+  double at(double time) const;
+  double most() const;
+
+ private:
+  struct Span {
+    double registers, from, to;
+    bool by_rows;
+  };
+  std::vector<double> under_way_;
+  std::vector<Span> spans_;
+};
+
+}  // namespace tilecheck::fit
