@@ -258,13 +258,15 @@ class Pressure {
       for (ValueId v : op.out) {
         const double size =
             spread[i] > 0 ? spread[i] : static_cast<double>(is_unpacked(v) ? unpacked_registers(v) : registers(v));
-        if (made >= last) continue;
-        if (spread[i] > 0 || !rows.has_rows_of(type_of(body_, v).shape) || last > latest) {
-          waits.add(size, made, last);
+        const bool is_row = spread[i] == 0 && rows.has_rows_of(type_of(body_, v).shape) && last <= latest;
+        if (is_row && is_barrier(op.kind)) {
+          if (last >= made && rows.early_share < 1)
+            waits.add_rows(size, waits.back(made - 1), last == latest ? waits.back(last - 1) : last);
           continue;
         }
-        if (is_barrier(op.kind)) {
-          waits.add_rows(size, waits.back(made - 1), last == latest ? waits.back(last - 1) : last);
+        if (made >= last) continue;
+        if (!is_row) {
+          waits.add(size, made, last);
           continue;
         }
         const double kept = last < latest && is_widened_load(op, block) ? size / 2 : size;
