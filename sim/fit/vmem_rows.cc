@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/fit/time_table.h"
 #include "sim/fit/vmem_spills.h"
 
 namespace tilecheck::fit {
@@ -17,16 +18,46 @@ double pushes_under_way(const Target& target) {
 }
 
 // Of a row group of so many registers, how many go on as soon as their reduction is back, instead of when the next
-// reduction takes them. Measured from libtpu 0.0.42.1's schedules of softmaxes of 2 to 14 registers a row group.
-double early_registers(double row_registers, const Target& target) {
-  const double none_from = target.generation() == 5 ? 8 : target.generation() == 6 ? 10 : 9;
-  return std::clamp(2 * (none_from - row_registers), 0.0, row_registers);
+// reduction takes them. Measured from libtpu 0.0.42.1's schedules of softmaxes (transcendental) and layer norms of 2 to
+// 14 registers a row group.
+double early_registers(double row_registers, bool is_transcendental, const Target& target) {
+  const int generation = target.generation();
+  double none_from = is_transcendental ? 9 : 5;
+  if (generation <= 4 && !is_transcendental) none_from = 6;
+  if (generation == 5) none_from -= is_transcendental ? 1 : 0.5;
+  if (generation == 6 && is_transcendental) none_from = 10;
+  double early = std::clamp(2 * (none_from - row_registers), 0.0, row_registers);
+  // Two cycles a group and reduction in the cross-lane units leave the transcendental unit idle for small groups: all
+  // but one of their registers go on early then.
+  if (generation >= 6 && is_transcendental && row_registers < 3) early = row_registers - 1;
+  return early;
+}
+
+// Whether what a row group loads is needed again so soon that it is kept: by the cycles, in half registers or whole
+// ones, that the groups before it take. Measured from libtpu 0.0.42.1 on rms norms of 2 to 16 registers a row group.
+bool keeps_loads(double groups, double row_registers, const Target& target) {
+  if (target.generation() < 4) return false;
+  if (target.generation() == 4) return groups * (row_registers + 4.6) <= 226;
+  if (target.generation() == 5) return groups * (row_registers + 2.9) <= 175;
+  return groups * (row_registers + 1.7) <= 203;
 }
 
 int64_t row_count_of(const Shape& shape) {
   int64_t count = 1;
   for (int d = 0; d < std::max(1, shape.rank() - 1); ++d) count *= shape[d];
   return count;
+}
+
+std::vector<bool> transcendental_phases(const Body& body, const Block& block, const std::vector<int>& phase,
+                                        int latest_phase, const Target& target) {
+  std::vector<bool> is_transcendental(static_cast<size_t>(latest_phase) + 1);
+  const TimeTable* table = time_table(target);
+  for (size_t i = 0; table != nullptr && i < block.ops.size(); ++i) {
+    const Op& op = block.ops[i];
+    if (op.kind == OpKind::elementwise && fn_slots(*table, op.fn, type_of(body, op.out[0]).dtype).eup > 0)
+      is_transcendental[static_cast<size_t>(phase[i])] = true;
+  }
+  return is_transcendental;
 }
 
 }  // namespace
@@ -52,7 +83,11 @@ RowStream row_stream(const Body& body, const Block& block, const std::vector<int
   for (size_t p = 0; p < pushes.size(); ++p)
     if (pushes[p] > 0) stream.under_way[p] = std::min(1.0, pushes_under_way(target) / pushes[p]);
   const auto count = static_cast<double>(row_registers);
-  stream.early_share = early_registers(count, target) / count;
+  const std::vector<bool> is_transcendental = transcendental_phases(body, block, phase, latest_phase, target);
+  for (size_t p = 0; p < pushes.size(); ++p)
+    stream.early_share[p] = p == 0 ? 1 : early_registers(count, is_transcendental[p], target) / count;
+  const double groups = *std::max_element(pushes.begin(), pushes.end());
+  stream.keeps_loads = keeps_loads(std::min(groups, pushes_under_way(target)), count, target);
   return stream;
 }
 
@@ -69,8 +104,7 @@ double Waits::at(double time) const {
     return by_rows ? std::clamp(after, 0.0, 1.0) : after > 0 ? 1.0 : 0.0;
   };
   double alive = 0;
-  for (const Span& s : spans_)
-    alive += s.registers * (reached(time - s.from, s.by_rows) - reached(time - s.to, s.by_rows));
+  for (const Change& c : changes_) alive += c.registers * reached(time - c.time, c.by_rows);
   return alive;
 }
 

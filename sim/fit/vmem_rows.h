@@ -14,11 +14,14 @@
 namespace tilecheck::fit {
 
 struct RowStream {
-  explicit RowStream(int latest_phase) : under_way(static_cast<size_t>(latest_phase) + 1, 1) {}
+  explicit RowStream(int latest_phase)
+      : under_way(static_cast<size_t>(latest_phase) + 1, 1), early_share(under_way.size(), 0) {}
 
   std::vector<double> under_way;  // by phase: the share of its groups pushed before the first result comes back
   int64_t row_count = 0;          // 0: not row by row
-  double early_share = 0;         // of what follows a reduction: made as its result comes back, not when needed
+  // By phase: the share of what follows a reduction that is made as its result comes back, not when needed.
+  std::vector<double> early_share;
+  bool keeps_loads = false;  // what is loaded is needed again so soon that it is kept, not loaded again
 
   // Whether a tile has these rows, in its last but one dimension and those before.
   bool has_rows_of(const Shape& shape) const;
@@ -37,9 +40,13 @@ class Waits {
  public:
   explicit Waits(std::vector<double> under_way) : under_way_(std::move(under_way)) {}
 
-  // What is made and last used as phases `from` and `to` begin; `add_rows` for each group in turn.
-  void add(double registers, double from, double to) { spans_.push_back({registers, from, to, false}); }
-  void add_rows(double registers, double from, double to) { spans_.push_back({registers, from, to, true}); }
+  // What is made and last used as phases `from` and `to` begin.
+  void add(double registers, double from, double to) {
+    changes_.push_back({registers, from, false});
+    changes_.push_back({-registers, to, false});
+  }
+  // What comes (or goes: negative) group by group, the first at `time`.
+  void add_rows(double registers, double time) { changes_.push_back({registers, time, true}); }
 
   // When the first group is back from phase `p`.
   double back(int p) const { return p < 0 ? 0 : p + under_way_[static_cast<size_t>(p)]; }
@@ -47,12 +54,12 @@ class Waits {
   double most() const;
 
  private:
-  struct Span {
-    double registers, from, to;
+  struct Change {
+    double registers, time;
     bool by_rows;
   };
   std::vector<double> under_way_;
-  std::vector<Span> spans_;
+  std::vector<Change> changes_;
 };
 
 }  // namespace tilecheck::fit

@@ -250,7 +250,10 @@ class Pressure {
       const Op& op = block.ops[i];
       const bool is_unpacked_load = op.kind == OpKind::load && !op.out.empty() && is_unpacked(op.out[0]);
       if (spread[i] == kCountedSpread) continue;
-      if (spread[i] == 0 && (is_view(op.kind) || (is_remade(op.kind) && !is_unpacked_load))) continue;
+      const bool is_kept_load = op.kind == OpKind::load && !op.out.empty() && rows.keeps_loads &&
+                                rows.has_rows_of(type_of(body_, op.out[0]).shape);
+      const bool is_remade_here = is_remade(op.kind) && !is_unpacked_load && !is_kept_load;
+      if (spread[i] == 0 && (is_view(op.kind) || is_remade_here)) continue;
       int last = is_yielded[i] ? latest + 1 : -1;
       for (int user : users_through_views(static_cast<int>(i), block, users))
         last = std::max(last, phase[static_cast<size_t>(user)]);
@@ -258,24 +261,28 @@ class Pressure {
       for (ValueId v : op.out) {
         const double size =
             spread[i] > 0 ? spread[i] : static_cast<double>(is_unpacked(v) ? unpacked_registers(v) : registers(v));
-        const bool is_row = spread[i] == 0 && rows.has_rows_of(type_of(body_, v).shape) && last <= latest;
-        if (is_row && is_barrier(op.kind)) {
-          if (last >= made && rows.early_share < 1)
-            waits.add_rows(size, waits.back(made - 1), last == latest ? waits.back(last - 1) : last);
-          continue;
-        }
-        if (made >= last) continue;
-        if (!is_row) {
+        if (spread[i] == 0 && rows.has_rows_of(type_of(body_, v).shape) && last <= latest)
+          wait_for_rows(op,
+                        op.kind != OpKind::convert || last == latest || !is_widened_load(op, block) ? size : size / 2,
+                        made, last, latest, rows, waits);
+        else if (made < last)
           waits.add(size, made, last);
-          continue;
-        }
-        const double kept = last < latest && is_widened_load(op, block) ? size / 2 : size;
-        const double early = kept * rows.early_share, late = kept - early;
-        waits.add_rows(early, made == 0 ? 0 : waits.back(made - 1), waits.back(last - 1));
-        waits.add_rows(late, made, last == latest ? waits.back(last - 1) : last);
       }
     }
     return waits;
+  }
+
+  // Registers that wait group by group, from phase `made` to phase `last`.
+  static void wait_for_rows(const Op& op, double size, int made, int last, int latest, const RowStream& rows,
+                            Waits& waits) {
+    const bool is_result = is_barrier(op.kind);
+    if (is_result ? last < made : last <= made) return;
+    const double made_early = is_result ? 1 : rows.early_share[static_cast<size_t>(made)];
+    const double used_early = last == latest ? 1 : rows.early_share[static_cast<size_t>(last)];
+    waits.add_rows(size * made_early, waits.back(made - 1));
+    waits.add_rows(size * (1 - made_early), made);
+    waits.add_rows(-size * used_early, waits.back(last - 1));
+    waits.add_rows(-size * (1 - used_early), last);
   }
 
   // 16 bits of a load, widened: the packed half is kept and widened again where it is needed much later.
