@@ -22,11 +22,13 @@ double pushes_under_way(const Target& target) {
 // 14 registers a row group.
 double early_registers(double row_registers, bool is_transcendental, const Target& target) {
   const int generation = target.generation();
-  double none_from = is_transcendental ? 9 : 5;
-  if (generation <= 4 && !is_transcendental) none_from = 6;
-  if (generation == 5) none_from -= is_transcendental ? 1 : 0.5;
-  if (generation == 6 && is_transcendental) none_from = 10;
-  double early = std::clamp(2 * (none_from - row_registers), 0.0, row_registers);
+  double early = 0;
+  if (is_transcendental) {
+    const double none_from = generation == 6 ? 10 : generation == 5 ? 8 : 9;
+    early = std::clamp(2 * (none_from - row_registers), 0.0, row_registers);
+  } else {
+    early = std::clamp(3 * ((generation <= 4 ? 6 : 5) - row_registers), 0.0, row_registers);
+  }
   // Two cycles a group and reduction in the cross-lane units leave the transcendental unit idle for small groups: all
   // but one of their registers go on early then.
   if (generation >= 6 && is_transcendental && row_registers < 3) early = row_registers - 1;
@@ -87,7 +89,7 @@ RowStream row_stream(const Body& body, const Block& block, const std::vector<int
   for (size_t p = 0; p < pushes.size(); ++p)
     stream.early_share[p] = p == 0 ? 1 : early_registers(count, is_transcendental[p], target) / count;
   const double groups = *std::max_element(pushes.begin(), pushes.end());
-  stream.keeps_loads = keeps_loads(std::min(groups, pushes_under_way(target)), count, target);
+  stream.keeps_loads = keeps_loads(groups, count, target);
   return stream;
 }
 
