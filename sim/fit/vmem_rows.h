@@ -15,13 +15,17 @@ namespace tilecheck::fit {
 
 struct RowStream {
   explicit RowStream(int latest_phase)
-      : under_way(static_cast<size_t>(latest_phase) + 1, 1), early_share(under_way.size(), 0) {}
+      : under_way(static_cast<size_t>(latest_phase) + 1, 1),
+        early_share(under_way.size(), 0),
+        pushes_early(under_way.size()) {}
 
   std::vector<double> under_way;  // by phase: the share of its groups pushed before the first result comes back
   int64_t row_count = 0;          // 0: not row by row
   // By phase: the share of what follows a reduction that is made as its result comes back, not when needed.
   std::vector<double> early_share;
-  bool keeps_loads = false;  // what is loaded is needed again so soon that it is kept, not loaded again
+  bool pushes_early = false;     // what a later reduction takes is made as early as what follows the one before
+  bool folds_registers = false;  // several registers of a group are folded into one before it is reduced
+  bool keeps_loads = false;      // what is loaded is needed again so soon that it is kept, not loaded again
 
   // Whether a tile has these rows, in its last but one dimension and those before.
   bool has_rows_of(const Shape& shape) const;

@@ -254,9 +254,15 @@ class Pressure {
                                 rows.has_rows_of(type_of(body_, op.out[0]).shape);
       const bool is_remade_here = is_remade(op.kind) && !is_unpacked_load && !is_kept_load;
       if (spread[i] == 0 && (is_view(op.kind) || is_remade_here)) continue;
-      int last = is_yielded[i] ? latest + 1 : -1;
-      for (int user : users_through_views(static_cast<int>(i), block, users))
-        last = std::max(last, phase[static_cast<size_t>(user)]);
+      const int last = is_yielded[i] ? latest + 1 : last_use(static_cast<int>(i), block, phase, users);
+      if (rows.pushes_early && op.kind == OpKind::reduce && phase[i] > 0) {
+        const int taken = definition(op.in[0]);
+        const bool waits_anyway =
+            !rows.folds_registers && taken >= 0 && last_use(taken, block, phase, users) > phase[i];
+        const auto groups = static_cast<double>(registers(op.out[0]));
+        if (!waits_anyway) waits.add_rows(groups, waits.back(phase[i] - 1));
+        if (!waits_anyway) waits.add_rows(-groups, phase[i]);
+      }
       const int made = phase[i] + (is_barrier(op.kind) ? 1 : 0);
       for (ValueId v : op.out) {
         const double size =
@@ -270,6 +276,13 @@ class Pressure {
       }
     }
     return waits;
+  }
+
+  int last_use(int at, const Block& block, const std::vector<int>& phase,
+               const std::vector<std::vector<int>>& users) const {
+    int last = -1;
+    for (int user : users_through_views(at, block, users)) last = std::max(last, phase[static_cast<size_t>(user)]);
+    return last;
   }
 
   // Registers that wait group by group, from phase `made` to phase `last`.

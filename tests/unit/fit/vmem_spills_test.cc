@@ -129,7 +129,7 @@ TEST(VmemSpills, RowsSpreadOverABlockWait) {
                             Measured{"v7x", 8, 8192, {17, 83, 154}}, Measured{"v6e", 64, 2048, {95, 96, 112}},
                             Measured{"v6e", 8, 2048, {0, 0, 0}}})
     for (int spread = 0; spread < 3; ++spread)
-      expect_within(spilled(layer_norm(c.rows, c.columns, spread), c.target), c.spilled[spread], 10,
+      expect_within(spilled(layer_norm(c.rows, c.columns, spread), c.target), c.spilled[spread], 15,
                     std::string(c.target) + " " + to_string(Shape{c.rows, c.columns}) + " " + std::to_string(spread));
 }
 
