@@ -35,8 +35,9 @@ double early_registers(double row_registers, bool is_transcendental, const Targe
   return early;
 }
 
-// Whether what a row group loads is needed again so soon that it is kept: by the cycles, in half registers or whole
-// ones, that the groups before it take. Measured from libtpu 0.0.42.1 on rms norms of 2 to 16 registers a row group.
+// Whether what a row group loads is needed again so soon that it is kept: by how long all groups take, each as long as
+// its registers and some more. Measured from libtpu 0.0.42.1 on rms norms of 2 to 16 registers a row group, of 32 to
+// 224 in all.
 bool keeps_loads(double groups, double row_registers, const Target& target) {
   if (target.generation() < 4) return false;
   if (target.generation() == 4) return groups * (row_registers + 4.6) <= 226;
@@ -86,9 +87,8 @@ RowStream row_stream(const Body& body, const Block& block, const std::vector<int
     if (pushes[p] > 0) stream.under_way[p] = std::min(1.0, pushes_under_way(target) / pushes[p]);
   const auto count = static_cast<double>(row_registers);
   const std::vector<bool> is_transcendental = transcendental_phases(body, block, phase, latest_phase, target);
-  for (size_t p = 0; p < pushes.size(); ++p) {
+  for (size_t p = 0; p < pushes.size(); ++p)
     stream.early_share[p] = p == 0 ? 1 : early_registers(count, is_transcendental[p], target) / count;
-  }
   const double groups = *std::max_element(pushes.begin(), pushes.end());
   // Measured from libtpu 0.0.42.1 on softmaxes and layer norms of one to three registers a row group.
   stream.pushes_early = target.generation() < 6 && row_registers <= 2;

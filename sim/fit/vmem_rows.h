@@ -15,9 +15,7 @@ namespace tilecheck::fit {
 
 struct RowStream {
   explicit RowStream(int latest_phase)
-      : under_way(static_cast<size_t>(latest_phase) + 1, 1),
-        early_share(under_way.size(), 0),
-        pushes_early(under_way.size()) {}
+      : under_way(static_cast<size_t>(latest_phase) + 1, 1), early_share(under_way.size(), 0) {}
 
   std::vector<double> under_way;  // by phase: the share of its groups pushed before the first result comes back
   int64_t row_count = 0;          // 0: not row by row
