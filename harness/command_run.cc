@@ -235,12 +235,12 @@ int fit_command(const CommandLine& line) {
   std::vector<Outcome> outcomes;
   std::vector<size_t> ends;  // of each subject's outcomes
   for (const Subject& s : subjects) {
-    std::optional<std::vector<WindowCounters>> traffic;  // the same on every target
+    std::optional<SubjectTraffic> traffic;  // the same on every target
     for (const Target& target : targets_of(s, line, targets)) {
       const FitRequest request{
           .target = &target, .vmem_limit_bytes = line.vmem_limit_bytes, .share_hbm = line.run.share_hbm};
-      outcomes.push_back(fit_subject(s, request, traffic ? &*traffic : nullptr));
-      traffic = outcomes.back().report.counters.windows;
+      const Outcome& o = outcomes.emplace_back(fit_subject(s, request, traffic ? &*traffic : nullptr));
+      traffic = {o.report.counters.windows, o.traffic_unknown};
     }
     ends.push_back(outcomes.size());
   }

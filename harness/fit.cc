@@ -13,27 +13,31 @@
 namespace tilecheck {
 namespace {
 
-// Of index maps: some tenths of a second.
-constexpr int64_t kMaxEvaluations = 1 << 22;
+// Of index maps: some milliseconds.
+constexpr int64_t kMaxEvaluations = 100'000;
 
 bool is_concrete(const Dims& grid) {
   return std::ranges::none_of(grid, [](int64_t extent) { return extent < 0; });
 }
 
-bool reads_prefetch(const KernelSpec& spec) {
+// A map that is not written out may read it at some steps only.
+bool may_read_prefetch(const KernelSpec& spec, bool is_payload) {
+  if (spec.prefetch.empty()) return false;
   const auto reads = [&](const Window& w) {
-    return w.pipelined() && w.index && w.index.dependence(spec.grid.rank()).prefetch;
+    if (!w.pipelined() || !w.index) return false;
+    return is_payload ? w.index.dependence(spec.grid.rank()).prefetch : !w.index.expression(spec.grid.rank());
   };
   return std::ranges::any_of(spec.in, reads) || std::ranges::any_of(spec.out, reads);
 }
 
-// Why planned_traffic has nothing to say; empty where there is nothing to count.
-std::string why_unknown(const Subject& subject) {
-  const KernelSpec& spec = subject.spec;
-  if (spec.in.empty() && spec.out.empty()) return "";
-  if (!is_concrete(spec.grid)) return "the grid is known only at run time";
-  if (subject.is_payload && reads_prefetch(spec)) return "index maps read scalar prefetch";
-  return "the grid has too many steps to count";
+SubjectTraffic traffic_of(const KernelSpec& spec, const PrefetchReader* prefetch) {
+  PlannedTraffic planned = planned_traffic(spec, prefetch, kMaxEvaluations);
+  if (planned.complete()) return {std::move(planned.windows), ""};
+  std::string names;
+  for (const std::string& name : planned.uncounted) names += (names.empty() ? "'" : ", '") + name + "'";
+  return {{},
+          "counting the blocks of " + names + " takes more than " + std::to_string(kMaxEvaluations) +
+              " evaluations of index maps"};
 }
 
 }  // namespace
@@ -76,20 +80,22 @@ void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitReques
   if (time.not_modelled.empty()) outcome.time = std::move(time);
 }
 
-std::vector<WindowCounters> planned_traffic(const Subject& subject) {
+SubjectTraffic subject_traffic(const Subject& subject) {
   const KernelSpec& spec = subject.spec;
-  if (!is_concrete(spec.grid)) return {};
-  if (!reads_prefetch(spec))
-    return planned_traffic(spec, nullptr, kMaxEvaluations).value_or(std::vector<WindowCounters>());
-  if (subject.is_payload) return {};
+  if (!is_concrete(spec.grid)) {
+    if (spec.in.empty() && spec.out.empty()) return {};
+    return {{}, "the grid is known only at run time"};
+  }
+  if (!may_read_prefetch(spec, subject.is_payload)) return traffic_of(spec, nullptr);
+  if (subject.is_payload) return {{}, "index maps read scalar prefetch"};
   std::vector<std::string> warnings;
   const std::vector<Arrays> operands = make_operands(subject, {}, warnings);
   const std::span<const HostArray> arrays = operands[0];
   const ArrayReader reader(arrays.first(spec.prefetch.size()));
-  return planned_traffic(spec, &reader, kMaxEvaluations).value_or(std::vector<WindowCounters>());
+  return traffic_of(spec, &reader);
 }
 
-Outcome fit_subject(const Subject& subject, const FitRequest& request, const std::vector<WindowCounters>* traffic) {
+Outcome fit_subject(const Subject& subject, const FitRequest& request, const SubjectTraffic* traffic) {
   const LogPart part(subject.name, "fit");
   Outcome o;
   o.subject = subject.name;
@@ -108,8 +114,9 @@ Outcome fit_subject(const Subject& subject, const FitRequest& request, const std
     FitRequest own = request;
     own.is_payload = subject.is_payload;
     analyse_fit(subject.spec, facts, own, o);
-    o.report.counters.windows = traffic ? *traffic : planned_traffic(subject);
-    if (o.report.counters.windows.empty()) o.traffic_unknown = why_unknown(subject);
+    SubjectTraffic counted = traffic ? *traffic : subject_traffic(subject);
+    o.report.counters.windows = std::move(counted.windows);
+    o.traffic_unknown = std::move(counted.unknown);
   } catch (const Incomplete& e) {
     o.report.incomplete.emplace_back(e.what());
   }

@@ -23,12 +23,14 @@ struct FitRequest {
 void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome,
                  const PrefetchReader* prefetch = nullptr);
 
-// HBM bytes of a subject's windows from its plan, the same on every target; nothing where that takes too long to count,
-// or the plan depends on values that only a run has.
-std::vector<WindowCounters> planned_traffic(const Subject& subject);
+// HBM bytes of a subject's windows from its plan, the same on every target.
+struct SubjectTraffic {
+  std::vector<WindowCounters> windows;  // none where it is unknown
+  std::string unknown;                  // why: it takes too long to count, or depends on values that only a run has
+};
+SubjectTraffic subject_traffic(const Subject& subject);
 
-// `tilecheck fit`: nothing is run. traffic: planned_traffic(subject), which several targets share; null: counted here.
-Outcome fit_subject(const Subject& subject, const FitRequest& request,
-                    const std::vector<WindowCounters>* traffic = nullptr);
+// `tilecheck fit`: nothing is run. traffic: subject_traffic(subject), which several targets share; null: counted here.
+Outcome fit_subject(const Subject& subject, const FitRequest& request, const SubjectTraffic* traffic = nullptr);
 
 }  // namespace tilecheck

@@ -34,7 +34,7 @@ std::vector<std::vector<std::string>> all_rows(const std::vector<std::vector<std
   return rows;
 }
 
-void fill_row(SweepRow& row, const Subject& subject, const std::vector<WindowCounters>& traffic,
+void fill_row(SweepRow& row, const Subject& subject, const SubjectTraffic& traffic,
               const CommandLine& line, const Target& target) {
   const Outcome o = fit_subject(subject,
                                 {.target = &target,
@@ -112,13 +112,13 @@ Sweep sweep_kernel(const KernelChoice& choice, const CommandLine& line, std::spa
     std::map<std::string, std::string> set = fixed;
     for (size_t i = 0; i < values.size(); ++i) set[sweep.names[i]] = values[i];
     std::optional<Subject> subject;  // recorded once, judged for each target
-    std::vector<WindowCounters> traffic;
+    SubjectTraffic traffic;
     for (const Target& target : targets) {
       SweepRow row{.values = values, .target = target.name};
       try {
         if (!subject) {
           subject = subject_of(choice, set);
-          traffic = planned_traffic(*subject);
+          traffic = subject_traffic(*subject);
         }
         fill_row(row, *subject, traffic, line, target);
       } catch (const InputError& e) {

@@ -99,8 +99,7 @@ KernelSpec spec_for(const FlashAttention& p) {
   const IndexMap q_map = [](Index b, Index h, Index i, Index) { return Indices{b, h, i, 0}; };
   // The kv block that step (i, j) looks at: 0 where it looks at none.
   const auto kv_block = [p](Index i, Index j) {
-    const Index beyond = j * p.block_kv - i * p.block_q;  // what the choice depends on
-    return p.causal ? select(p.sees(i.value(), j.value()), beyond, j, 0) : j;
+    return p.causal ? select(less(j * p.block_kv, (i + 1) * p.block_q), j, 0) : j;
   };
   const IndexMap kv_map = [kv_block](Index b, Index h, Index i, Index j) { return Indices{b, h, kv_block(i, j), 0}; };
   const auto window = [&](const char* name, DType dtype, Shape array, BlockShape block, const IndexMap& map, Loc at) {

@@ -13,6 +13,7 @@
 #include "sim/machine/pipeline.h"
 #include "sim/machine/smem_prefetch.h"
 #include "sim/spec/place_block.h"
+#include "sim/spec/planned_traffic.h"
 #include "sim/spec/traffic.h"
 #include "sim/types/error.h"
 
@@ -21,6 +22,8 @@ namespace {
 
 // Parts per thread: enough to even out steps of different cost (causal masks), few enough to keep memories few.
 constexpr int64_t kPartsPerThread = 4;
+// Of index maps, to count the windows' traffic without a walk over all steps.
+constexpr int64_t kMaxEvaluations = 100'000;
 
 bool may_run_in_parts(const KernelSpec& spec, const LaunchOptions& options) {
   if (options.threads < 2 || options.devices != 1 || options.cores != 1 || options.record_steps) return false;
@@ -61,34 +64,72 @@ std::vector<GridPart> cut(const KernelSpec& spec, int64_t wanted) {
   return parts;
 }
 
-// No output block belongs to two parts.
-bool outputs_disjoint(const KernelSpec& spec, const std::vector<GridPart>& parts, const PrefetchReader* prefetch) {
-  KernelSpec outputs = spec;
-  outputs.in.clear();
-  std::vector<Dims> counts;
-  std::vector<std::vector<uint16_t>> owners;  // of each block: 1 + the part that enters it; 0: none so far
-  for (const Window& w : spec.out) {
-    for (const BlockDim& d : w.block)
-      if (d.kind == BlockDim::Kind::element) return false;  // blocks may overlap partly
-    counts.push_back(block_counts(w));
-    if (element_count(counts.back()) > kMaxTrackedBlocks) return false;
-    owners.emplace_back(static_cast<size_t>(element_count(counts.back())));
+// Whether the linear indices of an output keep each two of the parts apart: those of some dimension, at least, do not
+// meet. False: who walks them may see that they do.
+bool bounds_disjoint(const KernelSpec& spec, const Window& window, const std::vector<GridPart>& parts) {
+  const auto written_out = window.index.expression(spec.grid.rank());
+  const Dims counts = block_counts(window);
+  if (!written_out || written_out->results.size() != static_cast<size_t>(counts.rank())) return false;
+  std::vector<BoundIndexExpr> bounds;
+  for (const GridPart& part : parts) {
+    auto bound = BoundIndexExpr::over(*written_out, part.lo, part.extents);
+    if (!bound) return false;
+    for (int d = 0; d < counts.rank(); ++d) {
+      const auto [lo, hi] = bound->range(static_cast<size_t>(d));
+      if (lo < 0 || hi >= counts[d]) return false;
+    }
+    bounds.push_back(std::move(*bound));
   }
+  const auto apart = [&](const BoundIndexExpr& a, const BoundIndexExpr& b) {
+    for (size_t d = 0; d < a.result_count(); ++d)
+      if (a.range(d).hi < b.range(d).lo || b.range(d).hi < a.range(d).lo) return true;
+    return false;
+  };
+  for (size_t p = 0; p < bounds.size(); ++p)
+    for (size_t q = 0; q < p; ++q)
+      if (!apart(bounds[p], bounds[q])) return false;
+  return true;
+}
+
+// No block of an output belongs to two parts. Each part is walked along the axes that move the block.
+bool blocks_disjoint(const KernelSpec& spec, const Window& window, const std::vector<GridPart>& parts,
+                     const PrefetchReader* prefetch, const GoOn& go_on) {
+  KernelSpec output = spec;
+  output.in.clear();
+  output.out = {window};
+  const Dims counts = block_counts(window);
+  if (element_count(counts) > kMaxTrackedBlocks) return false;
+  std::vector<uint16_t> owners(static_cast<size_t>(element_count(counts)));  // 1 + the part that enters it; 0: none
+  const uint32_t moving = window.index.moving_axes(spec.grid.rank());
   for (size_t p = 0; p < parts.size(); ++p) {
-    const auto part = static_cast<uint16_t>(p + 1);
-    PlanCursor cursor(outputs, parts[p], prefetch);
-    while (cursor.advance())
-      for (size_t w = 0; w < spec.out.size(); ++w) {
-        const Visit& visit = cursor.visits()[w];
-        if (!visit.enter || !visit.first) continue;
-        const int64_t number = block_number(visit.block, counts[w]);
-        if (number < 0) return false;  // the serial run names it
-        uint16_t& owner = owners[w][static_cast<size_t>(number)];
-        if (owner != 0 && owner != part) return false;
-        owner = part;
-      }
+    const auto number_of_part = static_cast<uint16_t>(p + 1);
+    GridPart part = parts[p];
+    for (int axis = 0; axis < part.extents.rank(); ++axis)
+      if ((moving >> axis & 1u) == 0) part.extents[axis] = std::min<int64_t>(1, part.extents[axis]);
+    PlanCursor cursor(output, part, prefetch);
+    while (cursor.advance()) {
+      if (cursor.number() % kStepsBetweenQuestions == 0 && !go_on()) return false;
+      const Visit& visit = cursor.visits()[0];
+      if (!visit.enter || !visit.first) continue;
+      const int64_t number = block_number(visit.block, counts);
+      if (number < 0) return false;  // the serial run names it
+      uint16_t& owner = owners[static_cast<size_t>(number)];
+      if (owner != 0 && owner != number_of_part) return false;
+      owner = number_of_part;
+    }
   }
   return true;
+}
+
+// No output block belongs to two parts.
+bool outputs_disjoint(const KernelSpec& spec, const std::vector<GridPart>& parts, const PrefetchReader* prefetch,
+                      const GoOn& go_on) {
+  for (const Window& w : spec.out)
+    for (const BlockDim& d : w.block)
+      if (d.kind == BlockDim::Kind::element) return false;  // blocks may overlap partly
+  return std::ranges::all_of(spec.out, [&](const Window& w) {
+    return bounds_disjoint(spec, w, parts) || blocks_disjoint(spec, w, parts, prefetch, go_on);
+  });
 }
 
 // Pools of parts that have ended, for parts to come: what they hold is in the caches, and nothing more is asked of the
@@ -179,7 +220,7 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
     run_in(p, pool);
     pools.give(std::move(pool));
   };
-  // The plan of the whole grid (traffic, disjoint outputs) is walked beside the parts.
+  // The plan of the whole grid (traffic, disjoint outputs) is looked at beside the parts, no longer than they run.
   const auto plan = [&] {
     std::vector<Finding> findings;
     FindingSink sink(findings);
@@ -191,9 +232,13 @@ std::optional<ParallelRun> run_parallel(const KernelSpec& spec, const Body& body
     state.ops.numerics = options.numerics;
     for (size_t i = 0; i < spec.prefetch.size(); ++i) state.prefetch.push_back(smem_copy(state, i));
     const SmemPrefetch prefetch(state);
+    const GoOn go_on = [&] { return !failed.load(std::memory_order_relaxed) && state.go_on(); };
     try {
-      traffic = count_traffic(spec, GridPart::whole(spec.grid), &prefetch);
-      checked = findings.empty() && outputs_disjoint(spec, parts, &prefetch);
+      PlannedTraffic planned = planned_traffic(spec, &prefetch, kMaxEvaluations);
+      std::optional<std::vector<WindowCounters>> counted = std::move(planned.windows);
+      if (!planned.complete()) counted = count_traffic(spec, GridPart::whole(spec.grid), &prefetch, go_on);
+      checked = counted && findings.empty() && outputs_disjoint(spec, parts, &prefetch, go_on);
+      if (counted) traffic = std::move(*counted);
     } catch (const StopRun&) {
       checked = false;
     }

@@ -173,7 +173,7 @@ IndexMap index_map(std::shared_ptr<const void> owner, std::shared_ptr<const Prog
   return IndexMap(
       [owner = std::move(owner), program = std::move(program), grid](
           std::span<const Index> at, const PrefetchRefs& prefetch) { return evaluate(*program, grid, at, prefetch); },
-      dependences_of(transform, grid.rank()));
+      dependences_of(transform, grid.rank()), expression_of(transform, grid.rank()));
 }
 
 IndexMap index_map(std::shared_ptr<const void> owner, const AffineMap& map) {
@@ -194,7 +194,7 @@ IndexMap index_map(std::shared_ptr<const void> owner, const AffineMap& map) {
               Index(map.eval(static_cast<int>(i), {dims.data(), grid.size()}));
         return out;
       },
-      std::move(dependences));
+      std::move(dependences), expression_of(map));
 }
 
 }  // namespace tilecheck::mosaic

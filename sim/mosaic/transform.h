@@ -13,6 +13,10 @@ namespace tilecheck::mosaic {
 // What each result of a transform function depends on, with the foldings the TPU compiler makes (i * 0, i - i, i % 1).
 std::vector<Dependence> dependences_of(const Function& transform, int grid_rank);
 
+// The map written out, for IndexMap::expression; null where it holds what an IndexExpr does not say.
+std::shared_ptr<const IndexExpr> expression_of(const Function& transform, int grid_rank);
+std::shared_ptr<const IndexExpr> expression_of(const AffineMap& map);
+
 // Index maps are evaluated without a core: throws Incomplete naming an operation on vectors, or one that does more than
 // compute and load scalars.
 void require_scalar_operations(const Module& module, const Function& transform);

@@ -16,10 +16,10 @@ Dependence all_of(const Indices& indices) {
 
 }  // namespace
 
-Indices IndexMap::observe_origin(int grid_rank, uint32_t& read_axes) const {
+Indices IndexMap::observe_origin(int grid_rank, TakenValues& taken) const {
   std::array<Index, kMaxRank> origin;
   for (int axis = 0; axis < grid_rank; ++axis) origin[static_cast<size_t>(axis)] = Index::grid(axis, 0);
-  return observe({origin.data(), static_cast<size_t>(grid_rank)}, PrefetchRefs(nullptr), read_axes);
+  return observe({origin.data(), static_cast<size_t>(grid_rank)}, PrefetchRefs(nullptr), taken);
 }
 
 Dependence IndexMap::dependence(int grid_rank) const {
@@ -27,17 +27,43 @@ Dependence IndexMap::dependence(int grid_rank) const {
   if (known_)
     for (const Dependence& d : *known_) join(all, d);
   if (known_ || !function_) return all;
-  uint32_t read_axes = 0;
-  all = all_of(observe_origin(grid_rank, read_axes));
-  all.grid_axes |= read_axes;
+  TakenValues taken;
+  all = all_of(observe_origin(grid_rank, taken));
+  all.grid_axes |= taken.axes;
+  all.prefetch |= taken.prefetch;
+  // Which way the map goes by a value that only a run has, and to which axes, is not seen here.
+  if (taken.plain_prefetch && taken.axes == 0) all.grid_axes |= (1u << grid_rank) - 1;
   return all;
 }
 
 uint32_t IndexMap::moving_axes(int grid_rank) const {
   if (known_ || !function_) return dependence(grid_rank).grid_axes;
-  uint32_t read_axes = 0;
-  const Dependence all = all_of(observe_origin(grid_rank, read_axes));
-  return read_axes != 0 ? ~0u : all.grid_axes;
+  TakenValues taken;
+  const Dependence all = all_of(observe_origin(grid_rank, taken));
+  return taken.axes != 0 || taken.plain_prefetch ? ~0u : all.grid_axes;
+}
+
+// Without a plain value taken, a map does the same operations at every point: those that it does at the origin.
+std::shared_ptr<const IndexExpr> IndexMap::expression(int grid_rank) const {
+  if (expr_ || known_ || !function_) return expr_;
+  auto expr = std::make_shared<IndexExpr>();
+  std::array<Index, kMaxRank> origin;
+  for (int axis = 0; axis < grid_rank; ++axis) {
+    Index& at = origin[static_cast<size_t>(axis)] = Index::grid(axis, 0);
+    at.node_ = expr->axis(axis);
+  }
+  TakenValues taken;
+  Indices indices;
+  {
+    struct Tracing {
+      explicit Tracing(IndexExpr* into) { Index::trace_ = into; }
+      ~Tracing() { Index::trace_ = nullptr; }
+    } const tracing(expr.get());
+    indices = observe({origin.data(), static_cast<size_t>(grid_rank)}, PrefetchRefs(nullptr), taken);
+    for (int i = 0; i < indices.rank; ++i) expr->results.push_back(indices.values[static_cast<size_t>(i)].traced());
+  }
+  if (taken.axes != 0 || taken.prefetch) return nullptr;
+  return expr;
 }
 
 // Without a plain value taken, a map does the same operations at every point, and what it shows at one holds at all.
@@ -61,15 +87,15 @@ std::optional<std::vector<uint32_t>> IndexMap::index_axes(const Dims& grid, cons
     is_same.fill(true);
     for (bool is_first = true, more = true; more && is_closed; is_first = false) {
       if (--max_evaluations < 0) return std::nullopt;
-      uint32_t read_axes = 0;
-      const Indices here = observe({point.data(), static_cast<size_t>(grid.rank())}, PrefetchRefs(prefetch), read_axes);
+      TakenValues taken;
+      const Indices here = observe({point.data(), static_cast<size_t>(grid.rank())}, PrefetchRefs(prefetch), taken);
       if (is_first) {
         first = here;
         axes.assign(static_cast<size_t>(here.rank), 0);
       }
       if (here.rank != first.rank) return std::nullopt;
-      is_closed = (read_axes & ~steering) == 0;
-      steering |= read_axes;
+      is_closed = (taken.axes & ~steering) == 0;
+      steering |= taken.axes;
       for (size_t i = 0; i < axes.size(); ++i) {
         const Index &a = here.values[i], &b = first.values[i];
         axes[i] |= a.dependence_.grid_axes;

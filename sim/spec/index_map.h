@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/spec/index_expr.h"
 #include "sim/types/shape.h"
 
 namespace tilecheck {
@@ -21,6 +22,13 @@ struct Dependence {
   uint32_t grid_axes = 0;
   bool prefetch = false;
   friend bool operator==(const Dependence&, const Dependence&) = default;
+};
+
+// What an index map took that its indices need not show.
+struct TakenValues {
+  uint32_t axes = 0;            // of all plain values
+  bool prefetch = false;        // scalar prefetch was read
+  bool plain_prefetch = false;  // and a plain value came from it
 };
 
 // An integer in an index map. It carries its dependences through arithmetic with the foldings that the TPU compiler
@@ -43,50 +51,75 @@ class Index {
     return i;
   }
   // The plain value, for branches and casts in a map. What it goes into cannot be seen: all indices may then depend on
-  // the axes that this one depends on, so prefer arithmetic, min and max.
+  // the axes that this one depends on, so prefer arithmetic, min, max and select.
   int64_t value() const {
-    read_axes_ |= dependence_.grid_axes;
+    taken_.axes |= dependence_.grid_axes;
+    taken_.plain_prefetch |= dependence_.prefetch;
     return value_;
   }
   explicit operator int64_t() const { return value(); }
   const Dependence& dependence() const { return dependence_; }
 
-  friend Index operator+(Index a, Index b) { return join(a.value_ + b.value_, a, b); }
+  friend Index operator+(Index a, Index b) { return join(Kind::add, a.value_ + b.value_, a, b); }
   friend Index operator-(Index a, Index b) {
     if (a.identity_ != 0 && a.identity_ == b.identity_) return Index(0);
-    return join(a.value_ - b.value_, a, b);
+    return join(Kind::sub, a.value_ - b.value_, a, b);
   }
   friend Index operator*(Index a, Index b) {
     if (a.is_constant(0) || b.is_constant(0)) return Index(0);
-    return join(a.value_ * b.value_, a, b);
+    return join(Kind::mul, a.value_ * b.value_, a, b);
   }
-  friend Index operator/(Index a, Index b) { return join(b.value_ == 0 ? -1 : a.value_ / b.value_, a, b); }
+  friend Index operator/(Index a, Index b) { return join(Kind::div, b.value_ == 0 ? -1 : a.value_ / b.value_, a, b); }
   friend Index operator%(Index a, Index b) {
     if (b.is_constant(1)) return Index(0);
-    return join(b.value_ == 0 ? a.value_ : a.value_ % b.value_, a, b);
+    return join(Kind::rem, b.value_ == 0 ? a.value_ : a.value_ % b.value_, a, b);
   }
-  friend Index min(Index a, Index b) { return join(std::min(a.value_, b.value_), a, b); }
-  friend Index max(Index a, Index b) { return join(std::max(a.value_, b.value_), a, b); }
+  friend Index min(Index a, Index b) { return join(Kind::min, std::min(a.value_, b.value_), a, b); }
+  friend Index max(Index a, Index b) { return join(Kind::max, std::max(a.value_, b.value_), a, b); }
+  // 1 where a < b, else 0: what select() asks.
+  friend Index less(Index a, Index b) { return join(Kind::lt, a.value_ < b.value_ ? 1 : 0, a, b); }
+  friend Index select(Index condition, Index a, Index b) {
+    Index r = chosen(condition.value_ != 0, condition, a, b);
+    if (trace_) r.node_ = trace_->select(condition.traced(), a.traced(), b.traced());
+    return r;
+  }
+  // Of a condition that the map has judged by itself, which depends on what `condition` does.
   friend Index select(bool condition_value, Index condition, Index a, Index b) {
-    Index r = join(condition_value ? a.value_ : b.value_, a, b);
-    return join(r.value_, r, condition);
+    Index r = chosen(condition_value, condition, a, b);
+    if (trace_) r.node_ = (condition_value ? a : b).traced();
+    return r;
   }
 
  private:
   friend class IndexMap;
   friend class PrefetchRefs;
-  static inline thread_local uint32_t read_axes_ = 0;  // of all plain values taken
+  static inline thread_local TakenValues taken_;
+  static inline thread_local IndexExpr* trace_ = nullptr;  // written out here meanwhile
 
-  static Index join(int64_t value, const Index& a, const Index& b) {
+  using Kind = IndexExpr::Kind;
+  static Index join(Kind kind, int64_t value, const Index& a, const Index& b) {
     Index r(value);
     r.dependence_.grid_axes = a.dependence_.grid_axes | b.dependence_.grid_axes;
     r.dependence_.prefetch = a.dependence_.prefetch || b.dependence_.prefetch;
+    if (trace_) [[unlikely]]
+      r.node_ = trace_->add(kind, a.traced(), b.traced());
     return r;
   }
+  static Index chosen(bool first, const Index& condition, const Index& a, const Index& b) {
+    Index r(first ? a.value_ : b.value_);
+    for (const Index* from : {&condition, &a, &b}) {
+      r.dependence_.grid_axes |= from->dependence_.grid_axes;
+      r.dependence_.prefetch |= from->dependence_.prefetch;
+    }
+    return r;
+  }
+  // The node of this value in the expression that is being written out.
+  int traced() const { return node_ >= 0 ? node_ : trace_->constant(value_); }
   bool is_constant(int64_t v) const { return value_ == v && dependence_ == Dependence{}; }
   int64_t value_ = 0;
   Dependence dependence_;
   int identity_ = 0;  // which grid variable this is, unchanged; 0: none
+  int node_ = -1;     // in the expression that is being written out; -1: a constant
 };
 
 // Block indices, one per array dimension.
@@ -122,12 +155,19 @@ class PrefetchRefs {
       dependence.grid_axes |= i.dependence().grid_axes;
       dependence.prefetch |= i.dependence().prefetch;
     }
-    return Index::from_prefetch(at(operand, dims), dependence);
+    return Index::from_prefetch(read(operand, dims), dependence);
   }
   // The plain value.
-  int64_t at(int operand, const Dims& index) const { return reader_ ? reader_->read(operand, index) : 0; }
+  int64_t at(int operand, const Dims& index) const {
+    Index::taken_.plain_prefetch = true;
+    return read(operand, index);
+  }
 
  private:
+  int64_t read(int operand, const Dims& index) const {
+    Index::taken_.prefetch = true;
+    return reader_ ? reader_->read(operand, index) : 0;
+  }
   const PrefetchReader* reader_;
 };
 
@@ -139,9 +179,10 @@ class IndexMap {
 
   IndexMap() = default;
   explicit IndexMap(Function function) : function_(std::move(function)) {}
-  // A map whose dependences are known by other means (a payload's transform function), those of each index.
-  IndexMap(Function function, std::vector<Dependence> dependences)
-      : function_(std::move(function)), known_(std::move(dependences)) {}
+  // A map whose dependences are known by other means (a payload's transform function), those of each index. expr: the
+  // map written out, where it can be.
+  IndexMap(Function function, std::vector<Dependence> dependences, std::shared_ptr<const IndexExpr> expr = nullptr)
+      : function_(std::move(function)), known_(std::move(dependences)), expr_(std::move(expr)) {}
   template <typename F>
   requires(!std::is_same_v<std::decay_t<F>, IndexMap> && !std::is_convertible_v<F, Function>)
       IndexMap(F map) {  // NOLINT(google-explicit-constructor)
@@ -159,6 +200,8 @@ class IndexMap {
   // The axes without which no index changes: those of the dependence, or all where the map's way through its own
   // branches may depend on the coordinates.
   uint32_t moving_axes(int grid_rank) const;
+  // The map written out; null where that does not say all: it reads scalar prefetch, or judges coordinates by itself.
+  std::shared_ptr<const IndexExpr> expression(int grid_rank) const;
   // Of each index, the axes that its value is a function of, at all points of the grid (which must be concrete and not
   // empty). A map that branches is evaluated wherever that may take it another way; none when that is at more points
   // than `max_evaluations`, or the map does not always return as many indices.
@@ -187,17 +230,18 @@ class IndexMap {
       return call_n(map, g, p, std::make_index_sequence<sizeof...(N) + 1>{});
     }
   }
-  // The map at a point, and the axes of the plain values that it took there.
-  Indices observe(std::span<const Index> point, const PrefetchRefs& prefetch, uint32_t& read_axes) const {
-    Index::read_axes_ = 0;
+  // The map at a point, and what it took there.
+  Indices observe(std::span<const Index> point, const PrefetchRefs& prefetch, TakenValues& taken) const {
+    Index::taken_ = {};
     Indices indices = function_(point, prefetch);
-    read_axes = Index::read_axes_;
+    taken = Index::taken_;
     return indices;
   }
-  Indices observe_origin(int grid_rank, uint32_t& read_axes) const;
+  Indices observe_origin(int grid_rank, TakenValues& taken) const;
 
   Function function_;
   std::optional<std::vector<Dependence>> known_;
+  std::shared_ptr<const IndexExpr> expr_;
 };
 
 }  // namespace tilecheck

@@ -39,11 +39,14 @@ void TrafficCounter::step(std::span<const Visit> visits) {
   }
 }
 
-std::vector<WindowCounters> count_traffic(const KernelSpec& spec, const GridPart& part,
-                                          const PrefetchReader* prefetch) {
+std::optional<std::vector<WindowCounters>> count_traffic(const KernelSpec& spec, const GridPart& part,
+                                                         const PrefetchReader* prefetch, const GoOn& go_on) {
   TrafficCounter counter(spec);
   PlanCursor cursor(spec, part, prefetch);
-  while (cursor.advance()) counter.step(cursor.visits());
+  while (cursor.advance()) {
+    if (go_on && cursor.number() % kStepsBetweenQuestions == 0 && !go_on()) return std::nullopt;
+    counter.step(cursor.visits());
+  }
   return counter.windows();
 }
 

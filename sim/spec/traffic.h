@@ -1,6 +1,8 @@
 // Window traffic of a grid, counted from the plan alone.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,7 +31,12 @@ class TrafficCounter {
 // Bytes of the part of a block that lies inside the array.
 int64_t block_bytes(const Window& window, const Visit& visit);
 
-// The whole of `part`, without running anything.
-std::vector<WindowCounters> count_traffic(const KernelSpec& spec, const GridPart& part, const PrefetchReader* prefetch);
+// Whether a walk over a grid's steps is to go on: asked once in a while.
+using GoOn = std::function<bool()>;
+inline constexpr int64_t kStepsBetweenQuestions = 1024;
+
+// The whole of `part`, step by step, without running anything. None once `go_on` says no.
+std::optional<std::vector<WindowCounters>> count_traffic(const KernelSpec& spec, const GridPart& part,
+                                                         const PrefetchReader* prefetch, const GoOn& go_on = nullptr);
 
 }  // namespace tilecheck

@@ -46,8 +46,8 @@ void fit_one(benchmark::State& state, const Case& c) {
 void traffic_of(benchmark::State& state, const KernelSpec& spec) {
   for (auto _ : state) {
     const auto traffic = planned_traffic(spec, nullptr, 1 << 22);
-    if (!traffic) state.SkipWithError("too many evaluations");
-    benchmark::DoNotOptimize(traffic->front().moved_bytes);
+    if (!traffic.complete()) state.SkipWithError("too many evaluations");
+    benchmark::DoNotOptimize(traffic.windows.front().moved_bytes);
   }
 }
 

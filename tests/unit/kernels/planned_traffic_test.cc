@@ -14,12 +14,12 @@ void expect_same(const std::string& kernel, const Set& set) {
   const std::vector<Arrays> operands = make_operands(s, {}, warnings);
   const std::span<const HostArray> arrays = operands[0];
   const ArrayReader reader(arrays.first(s.spec.prefetch.size()));
-  const std::vector<WindowCounters> walked = count_traffic(s.spec, GridPart::whole(s.spec.grid), &reader);
+  const std::vector<WindowCounters> walked = *count_traffic(s.spec, GridPart::whole(s.spec.grid), &reader);
   const auto planned = planned_traffic(s.spec, &reader, 1 << 22);
-  ASSERT_TRUE(planned) << kernel;
-  ASSERT_EQ(planned->size(), walked.size()) << kernel;
+  ASSERT_TRUE(planned.complete()) << kernel;
+  ASSERT_EQ(planned.windows.size(), walked.size()) << kernel;
   for (size_t i = 0; i < walked.size(); ++i) {
-    const WindowCounters &a = walked[i], &b = (*planned)[i];
+    const WindowCounters &a = walked[i], &b = planned.windows[i];
     const std::string where = kernel + " window " + a.name;
     EXPECT_EQ(a.fetches, b.fetches) << where;
     EXPECT_EQ(a.write_backs, b.write_backs) << where;

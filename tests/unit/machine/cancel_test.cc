@@ -84,6 +84,35 @@ TEST(Cancel, BetweenSteps) {
   EXPECT_THAT(r.report.incomplete, ElementsAre("cancelled after 5 of 100 steps"));
 }
 
+// Of more steps than a plan could be walked over, and with a map that shows only step by step what it does.
+KernelSpec endless_grid() {
+  KernelSpec spec = row_kernel(2);
+  spec.grid = {2, int64_t{1} << 36};
+  spec.semantics = {Semantics::parallel, Semantics::arbitrary};
+  spec.in[0].index = [](Index i, Index j) { return Indices{(i.value() * 7 + j.value() * 5) % 2, 0}; };
+  spec.out[0].index = [](Index i, Index) { return Indices{i.value(), 0}; };
+  return spec;
+}
+
+TEST(Cancel, WhileThePlanIsLookedAt) {
+  for (const int threads : {1, 2}) {
+    LaunchOptions options;
+    options.threads = threads;
+    const LaunchResult r = cancelled(
+        endless_grid(), [](Core& core, std::span<const Ref> refs) { core.store(refs[1], core.load(refs[0])); }, options);
+    EXPECT_EQ(r.report.incomplete.size(), 1u);
+  }
+}
+
+TEST(Cancel, AFindingEndsTheLookAtThePlan) {
+  LaunchOptions options;
+  options.threads = 2;
+  const LaunchResult r = run(
+      endless_grid(), [](Core& core, std::span<const Ref> refs) { core.load(refs[0].at({5, 0})); },
+      {iota_array(DType::f32, {2, 128})}, options);
+  EXPECT_EQ(r.report.findings.size(), 1u);
+}
+
 TEST(Cancel, ARunThatIsToGoOnIsWhole) {
   for (const int threads : {1, 2}) {
     LaunchOptions options;

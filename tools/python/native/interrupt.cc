@@ -26,7 +26,9 @@ void on_interrupt(int signal, siginfo_t* info, void* context) {
 }
 
 bool is_same(const struct sigaction& a, const struct sigaction& b) {
-  if ((a.sa_flags & SA_SIGINFO) != (b.sa_flags & SA_SIGINFO)) return false;
+  if (a.sa_flags != b.sa_flags) return false;
+  for (int signal = 1; signal < NSIG; ++signal)
+    if (sigismember(&a.sa_mask, signal) != sigismember(&b.sa_mask, signal)) return false;
   return a.sa_flags & SA_SIGINFO ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
 }
 
@@ -36,7 +38,7 @@ bool is_ours(const struct sigaction& action) {
 
 // The same action where it stays for good.
 const struct sigaction* kept(const struct sigaction& action) {
-  static auto* const all = new std::deque<struct sigaction>;  // a few: one for each handler that the process ever has
+  static auto* const all = new std::deque<struct sigaction>;  // a few: one for each action that the process ever has
   for (const struct sigaction& a : *all)
     if (is_same(a, action)) return &a;
   return &all->emplace_back(action);
@@ -49,9 +51,10 @@ void install() {
                                                         : before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
   if (!has_handler || is_ours(before)) return;
   hidden.store(kept(before));
-  struct sigaction action {};
+  // The handler that was there runs as it asked to: with what it blocks, on its stack, once or always.
+  struct sigaction action = before;
   action.sa_sigaction = on_interrupt;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  action.sa_flags |= SA_SIGINFO;
   sigaction(SIGINT, &action, nullptr);
 }
 

@@ -2,13 +2,13 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+from package import INSTALLED_COMMAND, ROOT, environment
+
 PROGRAM = """
 import os, sys
 sys.path.insert(0, os.environ["FIXTURES"])
@@ -25,10 +25,9 @@ print("ran on", jax.devices()[0].device_kind, len(jax.devices()))
 
 def run(tmp_path, *words, command=(sys.executable, "-m", "tilecheck._exec"), **more):
     (tmp_path / "program.py").write_text(PROGRAM)
-    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
-    environment |= {"PYTHONPATH": str(ROOT / "tools/python/src"), "FIXTURES": str(ROOT / "tests/fixtures"),
-                    "PYTHONDONTWRITEBYTECODE": "1"} | more
-    return subprocess.run([*command, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
+    own = environment(FIXTURES=str(ROOT / "tests/fixtures"), **more)
+    own.pop("XLA_FLAGS", None)
+    return subprocess.run([*command, *words], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=200)
 
 
 def program(*fixtures):
@@ -86,8 +85,8 @@ def test_bad_input(tmp_path, words, message):
 
 
 def test_the_command_finds_the_package(tmp_path):
-    command = os.environ.get("TILECHECK_COMMAND")
-    if not command:
+    command = os.environ.get("TILECHECK_COMMAND") or INSTALLED_COMMAND
+    if not os.path.exists(command):
         pytest.skip("TILECHECK_COMMAND does not say where the command is")
     done = run(tmp_path, "exec", "--target", "v6e", *program("relu_2x_plus_1"), command=(command,))
     assert done.returncode == 0 and done.stdout == "ran on TPU v6 lite 2\n", done.stderr

@@ -1,11 +1,11 @@
 """pytest --tilecheck on a small suite of its own."""
 
 import json
-import os
-import pathlib
 import re
 import subprocess
 import sys
+
+from package import IS_INSTALLED, ROOT, environment
 
 SUITE = '''
 import sys
@@ -34,12 +34,11 @@ def test_suppression_that_is_not_needed():
 
 
 def run(tmp_path, *options, pyproject=""):
-    root = pathlib.Path(__file__).resolve().parents[3]
-    (tmp_path / "test_suite.py").write_text(SUITE.format(fixtures=str(root / "tests/fixtures")))
+    (tmp_path / "test_suite.py").write_text(SUITE.format(fixtures=str(ROOT / "tests/fixtures")))
     (tmp_path / "pyproject.toml").write_text(pyproject)
-    environment = os.environ | {"PYTHONPATH": str(root / "tools/python/src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "tilecheck.pytest_plugin", "-p", "no:cacheprovider", "-q", *options, "."]
-    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
+    plugin = [] if IS_INSTALLED else ["-p", "tilecheck.pytest_plugin"]  # an entry point brings it
+    command = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "-q", *options, "."]
+    return subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=200)
 
 
 def test_findings_fail_the_test_they_belong_to(tmp_path):
