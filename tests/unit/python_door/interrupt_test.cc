@@ -44,13 +44,13 @@ void expect_same(const struct sigaction& a, const struct sigaction& b) {
     EXPECT_EQ(sigismember(&a.sa_mask, signal), sigismember(&b.sa_mask, signal)) << signal;
 }
 
-class Interrupt : public ::testing::Test {
+class InterruptAction : public ::testing::Test {
  protected:
   void TearDown() override { sigaction(SIGINT, &first_, nullptr); }
   struct sigaction first_ = current();
 };
 
-TEST_F(Interrupt, TheActionThatWasThereComesBackWhole) {
+TEST_F(InterruptAction, TheActionThatWasThereComesBackWhole) {
   for (const bool with_info : {false, true})
     for (const int flags : {0, SA_RESTART, SA_NODEFER | SA_ONSTACK})
       for (const bool blocks : {false, true}) {
@@ -73,7 +73,7 @@ TEST_F(Interrupt, TheActionThatWasThereComesBackWhole) {
       }
 }
 
-TEST_F(Interrupt, AHandlerForOneSignalIsGoneAfterIt) {
+TEST_F(InterruptAction, AHandlerForOneSignalIsGoneAfterIt) {
   const struct sigaction once = action(false, SA_RESETHAND, false);
   sigaction(SIGINT, &once, nullptr);
   {
@@ -84,7 +84,7 @@ TEST_F(Interrupt, AHandlerForOneSignalIsGoneAfterIt) {
   EXPECT_EQ(current().sa_handler, SIG_DFL);
 }
 
-TEST_F(Interrupt, WhereThereIsNoHandlerNothingChanges) {
+TEST_F(InterruptAction, WhereThereIsNoHandlerNothingChanges) {
   for (void (*none)(int) : {SIG_DFL, SIG_IGN}) {
     struct sigaction a {};
     a.sa_handler = none;
