@@ -15,6 +15,7 @@
 #include "harness/host_cpu.h"
 #include "harness/options.h"
 #include "sim/io/file.h"
+#include "sim/sync/schedule.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
@@ -57,7 +58,7 @@ class Declaration {
     c->footer(std::string("\n") + footer);
     return c;
   }
-  CLI::Option* value(CLI::App* c, const char* flag, std::string& into, const char* type, const char* what) {
+  CLI::Option* value(CLI::App* c, const char* flag, std::string& into, const char* type, const std::string& what) {
     return c->add_option(flag, into, what)->type_name(type)->group(group_);
   }
   CLI::Option* values(CLI::App* c, const char* flag, std::vector<std::string>& into, const char* type,
@@ -108,10 +109,7 @@ class Declaration {
     group_ = "Machine";
     value(c, "--numerics", raw_.numerics, "KIND",
           "exact (as JAX's interpreters), mxu (as the matrix unit) or f64 (no rounding)");
-    value(c, "--schedule", raw_.schedule, "KIND",
-          is_one ? "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn, replay:STRING; explore: many, "
-                   "exhaustive: all"
-                 : "lazy (default), eager, lifo, random:SEED, pct:SEED:DEPTH, torn");
+    value(c, "--schedule", raw_.schedule, "KIND", schedule_forms(is_one));
     if (is_one)
       value(c, "--budget", raw_.budget, "TIME", "For explore and exhaustive: 10s (default of explore), 500ms, 2m");
     value(c, "--threads", raw_.threads, "N", "Threads at most; results do not depend on it (all)");

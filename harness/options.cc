@@ -81,34 +81,16 @@ double seconds(const std::string& option, const std::string& text) {
   return unit * number(option, digits, 0.0, 1e6, "a time, as 10s, 500ms or 2m");
 }
 
-// parse_schedule does not know explore, so its list of forms would lack it.
-ScheduleSpec known_schedule(const std::string& text) {
-  static const std::vector<std::string> kWords = {"lazy", "on_wait", "eager",   "lifo",       "random",
-                                                  "pct",  "torn",    "explore", "exhaustive", "replay"};
-  const std::string word = text.substr(0, text.find(':'));
-  if (word == "replay" && word != text) return parse_schedule(text);
-  try {
-    if (word != "explore" && std::ranges::find(kWords, word) != kWords.end()) return parse_schedule(text);
-  } catch (const InputError&) {
-    // The forms say what is wrong with the argument.
-  }
-  const std::string nearest = nearest_name(std::string_view(word).substr(0, 100), kWords);
-  const bool is_known = std::ranges::find(kWords, word) != kWords.end();
-  throw InputError("--schedule", "'" + text.substr(0, 60) +
-                                     "' given, expected lazy (on_wait), eager, lifo, torn, random[:SEED], "
-                                     "pct[:SEED[:DEPTH]] with a depth of 1 to 64, explore, exhaustive[:RUNS] or "
-                                     "replay:DECISIONS" +
-                                     (is_known || nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
-}
-
 void finish_schedule(const RawOptions& raw, CommandLine& line) {
   ExploreRequest request;
   if (!raw.budget.empty()) request.budget_seconds = seconds("--budget", raw.budget);
-  if (raw.schedule == "explore") {
-    line.explore = request;
-  } else if (!raw.schedule.empty()) {
+  if (!raw.schedule.empty()) {
     ScheduleSpec& schedule = line.run.launch.sync.schedule;
-    schedule = known_schedule(raw.schedule);
+    schedule = parse_schedule(raw.schedule, "--schedule");
+    if (schedule.kind == ScheduleSpec::Kind::explore) {
+      line.explore = request;
+      schedule = {};
+    }
     if (schedule.kind == ScheduleSpec::Kind::exhaustive) {
       request.exhaustive = true;
       request.bound = schedule.bound;

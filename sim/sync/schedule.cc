@@ -1,16 +1,37 @@
 // Reading and printing schedules.
 #include "sim/sync/schedule.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "sim/target/target.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
 namespace {
 
-constexpr std::string_view kForms =
-    "eager, lazy (on_wait), lifo, random:SEED, pct:SEED[:DEPTH], torn, exhaustive[:RUNS] or replay:DECISIONS";
+using Kind = ScheduleSpec::Kind;
+
+struct Form {
+  std::string_view word;
+  Kind kind;
+  std::string_view argument;  // as it is written
+  std::string_view note;
+  bool is_of_one_kernel = false;
+};
+constexpr Form kForms[] = {
+    {"lazy", Kind::lazy, "", " (the default; also on_wait)"},
+    {"eager", Kind::eager, "", ""},
+    {"lifo", Kind::lifo, "", ""},
+    {"torn", Kind::torn, "", ""},
+    {"random", Kind::random, "[:SEED]", ""},
+    {"pct", Kind::pct, "[:SEED[:DEPTH]]", " with a depth of 1 to 64"},
+    {"explore", Kind::explore, "", " (many of these)", true},
+    {"exhaustive", Kind::exhaustive, "[:RUNS]", " (all)", true},
+    {"replay", Kind::replay, ":DECISIONS", "", true},
+};
+constexpr std::string_view kAlias = "on_wait";  // of the first
 
 template <typename T>
 std::optional<T> number(std::string_view text) {
@@ -22,36 +43,44 @@ std::optional<T> number(std::string_view text) {
 
 }  // namespace
 
-ScheduleSpec parse_schedule(std::string_view text) {
-  using Kind = ScheduleSpec::Kind;
-  const auto fail = [&](const std::string& what) -> InputError {
-    return InputError("schedule '" + std::string(text) + "'", what + "expected " + std::string(kForms));
-  };
+std::string schedule_forms(bool with_those_of_one_kernel) {
+  std::vector<std::string> forms;
+  for (const Form& f : kForms)
+    if (with_those_of_one_kernel || !f.is_of_one_kernel)
+      forms.push_back(std::string(f.word) + std::string(f.argument) + std::string(f.note));
+  std::string text;
+  for (size_t i = 0; i < forms.size(); ++i) text += (i == 0 ? "" : i + 1 < forms.size() ? ", " : " or ") + forms[i];
+  return text;
+}
+
+ScheduleSpec parse_schedule(std::string_view text, std::string_view option) {
   const size_t colon = text.find(':');
   const std::string_view word = text.substr(0, colon);
+  const auto form = std::ranges::find(kForms, word == kAlias ? kForms[0].word : word, &Form::word);
+  const auto fail = [&](const std::string& what) -> InputError {
+    std::string message = "'" + std::string(text.substr(0, 60)) + "' given, " + what + "expected " + schedule_forms();
+    if (form == std::end(kForms)) {
+      std::vector<std::string> words{std::string(kAlias)};
+      for (const Form& f : kForms) words.emplace_back(f.word);
+      const std::string nearest = nearest_name(word.substr(0, 100), words);
+      if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
+    }
+    return InputError(std::string(option), message);
+  };
+  if (form == std::end(kForms)) throw fail("");
   const bool has_rest = colon != std::string_view::npos;
   const std::string_view rest = has_rest ? text.substr(colon + 1) : std::string_view{};
   ScheduleSpec spec;
-  const auto plain = [&](Kind kind) {
-    if (has_rest) throw fail("'" + std::string(word) + "' takes no argument; ");
-    spec.kind = kind;
-    return spec;
-  };
-  if (word == "eager") return plain(Kind::eager);
-  if (word == "lazy" || word == "on_wait") return plain(Kind::lazy);
-  if (word == "lifo") return plain(Kind::lifo);
-  if (word == "torn") return plain(Kind::torn);
-  if (word == "random") {
-    spec.kind = Kind::random;
-    if (!has_rest) return spec;
+  spec.kind = form->kind;
+  if (has_rest && form->argument.empty()) throw fail("'" + std::string(word) + "' takes no argument; ");
+  if (!has_rest && spec.kind != Kind::replay) return spec;
+  if (spec.kind == Kind::random) {
     const auto seed = number<uint64_t>(rest);
     if (!seed) throw fail("'" + std::string(rest) + "' is no seed; ");
     spec.seed = *seed;
     return spec;
   }
-  if (word == "pct") {
-    spec.kind = Kind::pct;
-    if (!has_rest) return spec;
+  if (spec.kind == Kind::pct) {
     const size_t second = rest.find(':');
     const auto seed = number<uint64_t>(rest.substr(0, second));
     if (!seed) throw fail("'" + std::string(rest) + "' is no seed; ");
@@ -63,29 +92,23 @@ ScheduleSpec parse_schedule(std::string_view text) {
     }
     return spec;
   }
-  if (word == "exhaustive") {
-    spec.kind = Kind::exhaustive;
-    if (!has_rest) return spec;
+  if (spec.kind == Kind::exhaustive) {
     const auto bound = number<int64_t>(rest);
     if (!bound || *bound < 1) throw fail("'" + std::string(rest) + "' is no number of runs; ");
     spec.bound = *bound;
     return spec;
   }
-  if (word == "replay" && has_rest) {
-    spec.kind = Kind::replay;
-    spec.decisions = rest;
-    try {
-      parse_decisions(rest);
-    } catch (const InputError& e) {
-      throw fail(std::string(e.what()) + "; ");
-    }
-    return spec;
+  if (!has_rest) throw fail("");
+  spec.decisions = rest;
+  try {
+    parse_decisions(rest);
+  } catch (const InputError& e) {
+    throw fail(std::string(e.what()) + "; ");
   }
-  throw fail("");
+  return spec;
 }
 
 std::string to_string(const ScheduleSpec& spec) {
-  using Kind = ScheduleSpec::Kind;
   switch (spec.kind) {
     case Kind::eager:
       return "eager";
@@ -99,6 +122,8 @@ std::string to_string(const ScheduleSpec& spec) {
       return "pct:" + std::to_string(spec.seed) + ":" + std::to_string(spec.depth);
     case Kind::torn:
       return "torn";
+    case Kind::explore:
+      return "explore";
     case Kind::exhaustive:
       return "exhaustive:" + std::to_string(spec.bound);
     case Kind::replay:

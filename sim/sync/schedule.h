@@ -16,7 +16,8 @@ struct ScheduleSpec {
     random,      // random:SEED
     pct,         // pct:SEED:DEPTH, probabilistic concurrency testing
     torn,        // copies move in pieces, interleaved
-    exhaustive,  // all, up to partial-order equivalence, within a bound; a single run of it is `lazy` (see explore.h)
+    explore,     // many within a budget; a single run of it is `lazy` (see explore.h)
+    exhaustive,  // all, up to partial-order equivalence, within a bound; a single run of it is `lazy`
     replay,      // replay:DECISIONS
   };
   Kind kind = Kind::lazy;
@@ -26,8 +27,12 @@ struct ScheduleSpec {
   std::string decisions;  // replay
 };
 
-// "lazy", "random:7", "pct:7:3", "replay:1:c7", ... Throws InputError naming the accepted forms.
-ScheduleSpec parse_schedule(std::string_view text);
+// "lazy", "random:7", "pct:7:3", "replay:1:c7", ... Throws InputError naming `option`, the accepted forms, and the one
+// that may have been meant.
+ScheduleSpec parse_schedule(std::string_view text, std::string_view option = "schedule");
+// "lazy (the default; also on_wait), eager, ... or replay:DECISIONS", as help and errors list them. Those that are of
+// one kernel alone, or many runs of it, can be left out.
+std::string schedule_forms(bool with_those_of_one_kernel = true);
 std::string to_string(const ScheduleSpec& spec);
 
 // What can happen next at a point where there is more than one possibility.

@@ -293,18 +293,19 @@ TEST(Explore, ARecordedRunReplaysToTheSameBytesAndFindings) {
 
 TEST(Schedule, TextIsReadBackAndBadTextIsRefusedWithTheForms) {
   for (const char* text :
-       {"eager", "lazy", "lifo", "torn", "random:7", "pct:3:2", "exhaustive:50", "replay:0:c1,4:a2,9:t3"})
+       {"eager", "lazy", "lifo", "torn", "random:7", "pct:3:2", "explore", "exhaustive:50", "replay:0:c1,4:a2,9:t3"})
     EXPECT_EQ(to_string(parse_schedule(text)), text);
   EXPECT_EQ(to_string(parse_schedule("on_wait")), "lazy");
   EXPECT_EQ(to_string(parse_schedule("pct:5")), "pct:5:3");
   for (const char* text :
-       {"", "Lazy", "lazy:1", "random:x", "random:-1", "pct:1:0", "exhaustive:0", "replay", "replay:x", "replay:1:c",
-        "replay:2:c1,1:c2", "replay:1:q7", "random:99999999999999999999"}) {
+       {"", "Lazy", "lazy:1", "explore:1", "random:x", "random:-1", "pct:1:0", "exhaustive:0", "replay", "replay:x",
+        "replay:1:c", "replay:2:c1,1:c2", "replay:1:q7", "random:99999999999999999999"}) {
     try {
       parse_schedule(text);
       ADD_FAILURE() << text;
     } catch (const InputError& e) {
       EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find(schedule_forms()), std::string::npos) << e.what();
     }
   }
 }

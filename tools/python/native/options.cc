@@ -42,20 +42,13 @@ uint32_t parse_checks(const std::string& text) {
 }
 
 void parse_order(const std::string& text, CallOptions& options) {
-  options.explore = CallOptions::Explore::none;
-  if (text == "explore") {
-    options.explore = CallOptions::Explore::many;
-    return;
-  }
-  try {
-    options.launch.sync.schedule = parse_schedule(text);
-  } catch (const InputError& e) {
-    throw InputError("schedule", std::string(e.what()) + ", or explore");
-  }
-  if (options.launch.sync.schedule.kind != ScheduleSpec::Kind::exhaustive) return;
-  options.explore = CallOptions::Explore::all;
-  options.max_runs = options.launch.sync.schedule.bound;
-  options.launch.sync.schedule = {};
+  ScheduleSpec& schedule = options.launch.sync.schedule = parse_schedule(text);
+  options.explore = schedule.kind == ScheduleSpec::Kind::explore      ? CallOptions::Explore::many
+                    : schedule.kind == ScheduleSpec::Kind::exhaustive ? CallOptions::Explore::all
+                                                                      : CallOptions::Explore::none;
+  if (options.explore == CallOptions::Explore::none) return;
+  if (options.explore == CallOptions::Explore::all) options.max_runs = schedule.bound;
+  schedule = {};
 }
 
 }  // namespace

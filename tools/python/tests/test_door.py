@@ -91,7 +91,7 @@ def test_bad_options_are_refused():
     with pytest.raises(TypeError, match="unknown option"):
         tilecheck.jax.enable(shedule="lazy")
     for options, message in [({"seed": -1}, "at least 0"), ({"seed": 1.5}, "whole number"), ({"threads": 0}, "at least 1"),
-                             ({"checks": ""}, "names none"), ({"schedule": "lasy"}, "exhaustive.*, or explore"),
+                             ({"checks": ""}, "names none"), ({"schedule": "lasy"}, "expected lazy .*explore.*exhaustive.*; did you mean 'lazy'"),
                              ({"schedule": "exhaustive:0"}, "no number of runs"),
                              ({"budget": "5s", "schedule": "lazy"}, "budget is for the schedules explore and exhaustive"),
                              ({"take_over_interpret": "perhaps"}, "true or false")]:

@@ -16,10 +16,11 @@ from tilecheck import _executor, _lowering, _native, _options, _report
 class enable:
     """From here on (or in a `with` block, or in a decorated function) this process's pallas_calls run in Tilecheck.
 
-    target: the chip. checks: which groups of findings, of memory, init, race, sync, fit. schedule: lazy, eager, random:N, ...
-    on_finding: raise (a JaxRuntimeError, or, out of a `with` block or decorated function, a tilecheck.FindingError), warn
-    (on stderr) or collect (see reports()). numerics: exact, mxu or f64. take_over_interpret: also calls that ask for
-    interpret=True. What is not given comes from TILECHECK_TARGET, TILECHECK_CHECKS, ..."""
+    target: the chip. checks: which groups of findings, of memory, init, race, sync, fit. schedule: as `tilecheck run
+    --schedule` takes it. on_finding: raise (a JaxRuntimeError, or, out of a `with` block or decorated function, a
+    tilecheck.FindingError), warn (on stderr) or collect (see reports()). numerics: exact, mxu or f64.
+    take_over_interpret: also calls that ask for interpret=True. What is not given comes from TILECHECK_TARGET,
+    TILECHECK_CHECKS, ..."""
 
     def __init__(self, target=None, checks=None, schedule=None, on_finding=None, *, take_over_interpret=None, **more):
         given = dict(target=target, checks=checks, schedule=schedule, on_finding=on_finding, **more)

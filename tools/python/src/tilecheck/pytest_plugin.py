@@ -15,7 +15,7 @@ def pytest_addoption(parser):
     group = parser.getgroup("tilecheck", "Pallas TPU kernels in the Tilecheck simulator")
     group.addoption("--tilecheck", action="store_true", help="run every Pallas TPU kernel in Tilecheck; findings fail the test")
     group.addoption("--tilecheck-target", metavar="CHIP", help="v2 to v7x, default v5e")
-    group.addoption("--tilecheck-schedule", metavar="SCHEDULE", help="lazy (default), eager, lifo, random:N, pct:N:D, torn, explore, ...")
+    group.addoption("--tilecheck-schedule", metavar="SCHEDULE", help="as `tilecheck run --schedule` takes it")
     group.addoption("--tilecheck-budget", metavar="TIME", help="for explore and exhaustive, per kernel: 10s (default), 500ms, 2m")
     group.addoption("--tilecheck-seed", metavar="N", type=int, help="what random schedules start from")
     group.addoption("--tilecheck-checks", metavar="LIST", help="of memory,init,race,sync,fit; default all")
