@@ -15,8 +15,8 @@ constexpr int64_t kProbedOperations = 8000, kProbesMin = 64, kProbesMax = 1024;
 
 class Steps {
  public:
-  Steps(const KernelSpec& spec, const tilecheck::Body& body, int devices)
-      : spec_(spec), run_(spec, body, devices), rank_(spec.grid.rank()) {}
+  Steps(const KernelSpec& spec, const tilecheck::Body& body, int devices, double limit_seconds)
+      : spec_(spec), run_(spec, body, devices), rank_(spec.grid.rank()), recorder_(limit_seconds) {}
 
   Body record() {
     if (spec_.step_count() < 1) {
@@ -134,8 +134,8 @@ class Steps {
 
 }  // namespace
 
-Body record_body(const KernelSpec& spec, const tilecheck::Body& body, int devices) {
-  return Steps(spec, body, devices).record();
+Body record_body(const KernelSpec& spec, const tilecheck::Body& body, int devices, double limit_seconds) {
+  return Steps(spec, body, devices, limit_seconds).record();
 }
 
 }  // namespace tilecheck::fit

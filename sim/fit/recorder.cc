@@ -11,6 +11,8 @@ namespace {
 
 // A body that does more in one step is not recorded to its end.
 constexpr int64_t kMaxOperations = 1 << 20, kMaxRecordedOperations = 1 << 15;
+// Iterations, questions for data and operations on what the body knows, too.
+constexpr int64_t kMaxPasses = 1 << 22, kPassesBetweenLooks = 1 << 10;
 // Iterations of a loop that are recorded in full; in the others only branches and loops are looked at.
 constexpr int64_t kFullIterations = 3;
 // Places at which an operation or a branch is looked at.
@@ -56,7 +58,7 @@ void Recorder::run(RecordingRun& run, const Dims& step, int64_t stand_in, bool i
   stand_in_ = at_.size();
   at_.push_back(stand_in);
   last_at_ = {};
-  run_operations_ = recorded_operations_ = 0;
+  run_passes_ = run_operations_ = recorded_operations_ = 0;
   met_unrecorded_ = false;
   run_is_light_ = is_light;
   enter(0, is_light);
@@ -145,16 +147,29 @@ void Recorder::merge(int32_t id, std::vector<RecordedOp>& ops) {
 
 // ---- Operations.
 
+void Recorder::fail_endless(const std::string& limit) const {
+  throw Incomplete("recording the body: it does not end within " + limit +
+                   (last_at_.known() ? ", at " + to_string(last_at_) : ""));
+}
+
+void Recorder::pass() {
+  if (++run_passes_ > kMaxPasses) fail_endless(std::to_string(kMaxPasses) + " iterations");
+  if (run_passes_ % kPassesBetweenLooks == 0 && std::chrono::steady_clock::now() > deadline_) {
+    std::string seconds = std::to_string(limit_seconds_);
+    seconds.erase(seconds.find_last_not_of("0.") + 1);
+    fail_endless(seconds + " s");
+  }
+}
+
 template <typename Make>
 int32_t Recorder::add(Make make) {
+  pass();
   ++operations_;
   Visit& visit = visits_.back();
   const bool is_full = !visit.is_light;
   recorded_operations_ += is_full;
   if (++run_operations_ > kMaxOperations || recorded_operations_ > kMaxRecordedOperations)
-    throw Incomplete("recording the body: it does not end within " +
-                     std::to_string(is_full ? kMaxRecordedOperations : kMaxOperations) + " operations" +
-                     (last_at_.known() ? ", at " + to_string(last_at_) : ""));
+    fail_endless(std::to_string(is_full ? kMaxRecordedOperations : kMaxOperations) + " operations");
   if (is_full) visit.ops.push_back(make());
   return visit.count++;
 }
@@ -210,7 +225,7 @@ Operand Recorder::operand(const Tile& tile, const Shape& shape) {
 }
 
 void Recorder::on_op(const OpCall& call, std::span<const Tile> operands, const Tile& result) {
-  if (result.layout() != Layout::shape_only) return;  // the body knows it
+  if (result.layout() != Layout::shape_only) return pass();  // the body knows it
   if (is_light()) {
     // Scalars are stretched by an operation of their own.
     if (info(call.op).elementwise && call.op != OpId::select && result.rank() > 0)
@@ -257,11 +272,15 @@ void Recorder::on_store(const Ref& ref, const Tile& value, const Access& access,
 }
 
 int64_t Recorder::on_index(const Tile&, Loc at) {
+  last_at_ = at;
+  pass();
   if (std::ranges::find(data_places_, at) == data_places_.end()) data_places_.push_back(at);
   return at_[stand_in_];
 }
 
 bool Recorder::on_condition(const Tile&, Loc at) {
+  last_at_ = at;
+  pass();
   if (std::ranges::find(data_places_, at) == data_places_.end()) data_places_.push_back(at);
   return true;
 }
@@ -318,6 +337,7 @@ void Recorder::on_loop(int64_t lower, int64_t upper, const std::function<void(in
   });
   const bool light = is_light();
   for (int64_t i = lower; i < upper; ++i) {
+    pass();
     at_.push_back(i);
     enter(block, light || i - lower >= kFullIterations);
     body(i);

@@ -4,8 +4,10 @@
 // steps meet in the same blocks. Of runs that differ inside a block (a C++ `if`), the longest is kept.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -62,6 +64,11 @@ struct Site {
 
 class Recorder : public BodyRecorder {
  public:
+  // All runs together may take `limit_seconds`.
+  explicit Recorder(double limit_seconds)
+      : limit_seconds_(limit_seconds),
+        deadline_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                         std::chrono::duration<double>(limit_seconds))) {}
   // stand_in: for values that only data has. light: only branches and loops are looked at.
   void run(RecordingRun& run, const Dims& step, int64_t stand_in, bool is_light);
 
@@ -108,6 +115,9 @@ class Recorder : public BodyRecorder {
   int32_t block_at(const Place& place, int side, bool is_loop);
   int32_t site_at(const Place& place);
   bool is_light() const { return visits_.back().is_light; }
+  // At all that a body can do without end. Throws Incomplete where it does, or takes too long.
+  void pass();
+  [[noreturn]] void fail_endless(const std::string& limit) const;
   // Counts an operation and, in a full run, keeps what `make` gives. Returns the operation's index.
   template <typename Make>
   int32_t add(Make make);
@@ -120,6 +130,8 @@ class Recorder : public BodyRecorder {
   void merge(int32_t block, std::vector<RecordedOp>& ops);
   bool is_within(int32_t block, int32_t outer) const;
 
+  double limit_seconds_;
+  std::chrono::steady_clock::time_point deadline_;
   std::vector<RecordedBlock> blocks_;
   std::vector<Site> sites_;
   std::map<std::pair<Place, int>, int32_t> block_ids_;
@@ -134,7 +146,7 @@ class Recorder : public BodyRecorder {
   std::vector<ValueKey> values_;  // by number
   size_t stand_in_ = 0;           // its position in at_
   Loc last_at_;
-  int64_t run_operations_ = 0, recorded_operations_ = 0;
+  int64_t run_passes_ = 0, run_operations_ = 0, recorded_operations_ = 0;
   bool run_is_light_ = false, met_unrecorded_ = false;
 };
 

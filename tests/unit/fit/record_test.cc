@@ -185,9 +185,9 @@ TEST(Record, SerializedCopies) {
   EXPECT_EQ(findings[0].kind, Kind::dma_serialized);
 }
 
-std::string failure_of(const tilecheck::Body& body) {
+std::string failure_of(const tilecheck::Body& body, double limit_seconds = 10) {
   try {
-    record_body(spec_of({4}), body);
+    record_body(spec_of({4}), body, 1, limit_seconds);
   } catch (const Incomplete& e) {
     return e.what();
   } catch (const InputError& e) {
@@ -211,6 +211,48 @@ TEST(Record, BodiesThatDoNotEnd) {
               core.store(refs[1], matmul(core.load(refs[0]), core.load(refs[0])));
             }).find("input error: matmul"),
             std::string::npos);
+}
+
+TEST(Record, WhatABodyDoesForEverIsEnded) {
+  struct Case {
+    const char* name;
+    tilecheck::Body body;
+  };
+  const Case cases[] = {
+      {"loads",
+       [](Core& core, std::span<const Ref> r) {
+         while (true) core.load(r[0]);
+       }},
+      {"arithmetic on what it knows",
+       [](Core& core, std::span<const Ref>) {
+         Tile t = core.full(DType::f32, {8, 128}, 1);
+         while (true) t = t + t;
+       }},
+      {"an empty loop", [](Core& core, std::span<const Ref>) { core.loop(0, INT64_MAX, [](int64_t) {}); }},
+      {"a loop while data says so",
+       [](Core& core, std::span<const Ref> r) {
+         const Tile first = core.load(r[0]({0, 0}));
+         while (core.as_condition(gt(first, 0))) {
+         }
+       }},
+      {"scopes",
+       [](Core& core, std::span<const Ref>) {
+         while (true) core.scope({}, [](std::span<const Ref>) {});
+       }},
+      {"branches",
+       [](Core& core, std::span<const Ref>) {
+         while (true) core.when(true, [] {});
+       }},
+  };
+  for (const Case& c : cases) EXPECT_NE(failure_of(c.body).find("does not end within"), std::string::npos) << c.name;
+}
+
+TEST(Record, ABodyThatTakesTooLongIsEnded) {
+  const auto slow = [](Core& core, std::span<const Ref> r) {
+    core.loop(0, 200'000, [&](int64_t) { core.load(r[0]); });
+  };
+  EXPECT_EQ(failure_of(slow), "");
+  EXPECT_NE(failure_of(slow, 0.001).find("does not end within 0.001 s, at"), std::string::npos);
 }
 
 }  // namespace
