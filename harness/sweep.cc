@@ -34,8 +34,8 @@ std::vector<std::vector<std::string>> all_rows(const std::vector<std::vector<std
   return rows;
 }
 
-void fill_row(SweepRow& row, const Subject& subject, const SubjectTraffic& traffic,
-              const CommandLine& line, const Target& target) {
+void fill_row(SweepRow& row, const Subject& subject, const SubjectTraffic& traffic, const CommandLine& line,
+              const Target& target) {
   const Outcome o = fit_subject(subject,
                                 {.target = &target,
                                  .vmem_limit_bytes = line.vmem_limit_bytes,

@@ -73,7 +73,9 @@ class WindowTraffic {
         for (size_t d = 0; d < axes.size(); ++d) axes[d] = expr_->axes(d);
       } else {
         // A map whose ways are too many to see, or of the wrong rank, is taken to depend on everything.
-        const auto seen = window_.index.index_axes(spec_.grid, prefetch_, std::max<int64_t>(0, budget_.evaluations));
+        const int64_t looks = budget_.evaluations / 2;
+        const auto seen = window_.index.index_axes(spec_.grid, prefetch_, looks);
+        if (!seen) budget_.take(looks);
         if (seen && seen->size() == axes.size())
           axes = *seen;
         else
@@ -99,11 +101,13 @@ class WindowTraffic {
       if (indices.size() == parts.dims.size())
         if (auto counts = count_affine_factor(blocks, parts.axes, indices)) return counts;
     }
-    // At the least, rows along the last axis: what cannot be done is not begun.
+    // At the least, rows along the last axis, or each point, which index_axes may have seen once: what cannot be done
+    // is not begun.
     double evaluations = 1;
     for (size_t a = 0; a < parts.axes.size(); ++a)
       if (!expr_ || a + 1 < parts.axes.size()) evaluations *= static_cast<double>(parts.axes[a].extent);
     if (evaluations > static_cast<double>(budget_.evaluations)) return std::nullopt;
+    if (!expr_ && !budget_.take(static_cast<int64_t>(evaluations))) return std::nullopt;
     return walk_factor(spec_, window_, blocks, parts.axes, expr_ ? &*expr_ : nullptr, prefetch_, budget_);
   }
 

@@ -1,6 +1,7 @@
 #include "sim/spec/traffic_walk.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 
@@ -26,6 +27,19 @@ class Seen {
     word |= bit;
     return is_new;
   }
+  // How many of `count` numbers from `first` on are new.
+  int64_t add_range(int64_t first, int64_t count) {
+    int64_t found = 0;
+    for (const int64_t end = first + count; first < end;) {
+      const int64_t begin = first % 64, n = std::min<int64_t>(64 - begin, end - first);
+      const uint64_t bits = (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << begin;
+      uint64_t& word = words_.get()[first / 64];
+      found += std::popcount(bits & ~word);
+      word |= bits;
+      first += n;
+    }
+    return found;
+  }
 
  private:
   std::unique_ptr<uint64_t, void (*)(void*)> words_;
@@ -46,9 +60,9 @@ class Walk {
         seen_(blocks.tracked_blocks()),
         starts_(counts_.axes.size()) {
     if (!expr_) return;
+    cost_ = 1 + static_cast<int64_t>(expr_->node_count()) / 8;
     values_.resize(expr_->result_count());
     slopes_.resize(expr_->result_count());
-    cost_ = 1 + static_cast<int64_t>(expr_->node_count()) / 8;
   }
 
   // Row by row along the last axis.
@@ -91,7 +105,7 @@ class Walk {
     if (!budget_.take(cost_)) return 0;
     if (expr_) {
       steps = expr_->segment(step, axis, most, values_, slopes_);
-      if (!budget_.take(steps / 16)) return 0;
+      if (!budget_.take(steps / 64)) return 0;
       for (size_t i = 0; i < n_; ++i) {
         const auto d = static_cast<size_t>(blocks_.dims()[i]);
         now_.indices[i] = values_[d];
@@ -178,7 +192,12 @@ class Walk {
     int64_t step = 0;
     for (size_t i = 0; i < n_; ++i) step = step * blocks_.block_count(i) + slope_[i];
     int64_t found = 0;
-    for (int64_t k = 0; k < steps; ++k) found += seen_.add(now_.number + step * k);
+    if (step == 1 || step == -1) {
+      found = seen_.add_range(step == 1 ? now_.number : now_.number - steps + 1, steps);
+    } else {
+      budget_.take(steps / 16);
+      for (int64_t k = 0; k < steps; ++k) found += seen_.add(now_.number + step * k);
+    }
     if (found > 0) counts_.distinct.add(now_.elements, found);
   }
 

@@ -274,7 +274,7 @@ TEST(PlannedTraffic, IndicesOfDifferentAxesAreCountedApart) {
              window({2400, 2400}, {8, 8}, [](std::span<const Index> g) {
                return Indices{g[2], select(g[0].value() < 9, g[0], g[1], 0)};
              })};
-  const auto planned = planned_traffic(spec, nullptr, 300 + 300 + 90000);
+  const auto planned = planned_traffic(spec, nullptr, 2 * (300 + 90000));
   ASSERT_TRUE(planned.complete());
   EXPECT_EQ(planned.windows[0].fetches, 300 * 300 * 300);
   EXPECT_EQ(planned.windows[0].minimum_bytes, 2400 * 2400 * 4);
