@@ -7,14 +7,12 @@
 #include "harness/run.h"
 #include "sim/fit/compile_rules.h"
 #include "sim/fit/simplify.h"
+#include "sim/machine/not_modelled.h"
 #include "sim/spec/planned_traffic.h"
 #include "sim/types/error.h"
 
 namespace tilecheck {
 namespace {
-
-// Of index maps: some milliseconds.
-constexpr int64_t kMaxEvaluations = 100'000;
 
 bool is_concrete(const Dims& grid) {
   return std::ranges::none_of(grid, [](int64_t extent) { return extent < 0; });
@@ -31,12 +29,12 @@ bool may_read_prefetch(const KernelSpec& spec, bool is_payload) {
 }
 
 SubjectTraffic traffic_of(const KernelSpec& spec, const PrefetchReader* prefetch) {
-  PlannedTraffic planned = planned_traffic(spec, prefetch, kMaxEvaluations);
+  PlannedTraffic planned = planned_traffic(spec, prefetch, kMaxFitEvaluations);
   if (planned.complete()) return {std::move(planned.windows), ""};
   std::string names;
   for (const std::string& name : planned.uncounted) names += (names.empty() ? "'" : ", '") + name + "'";
   return {{},
-          "counting the blocks of " + names + " takes more than " + std::to_string(kMaxEvaluations) +
+          "counting the blocks of " + names + " takes more than " + std::to_string(kMaxFitEvaluations) +
               " evaluations of index maps"};
 }
 
@@ -105,6 +103,9 @@ Outcome fit_subject(const Subject& subject, const FitRequest& request, const Sub
   o.report.target = request.target->name;
   o.report.grid = subject.spec.grid;
   const fit::Body* facts = nullptr;
+  // Need and time are told as far as they are known, but nothing that is not modelled passes.
+  for (const std::string& why : {subject.not_modelled, why_not_modelled(subject.spec, request.target, subject.cores)})
+    if (!why.empty()) o.report.incomplete.push_back(why);
   try {
     if (subject.facts) facts = subject.facts();
   } catch (const Incomplete& e) {

@@ -23,6 +23,8 @@ struct FitRequest {
 void analyse_fit(const KernelSpec& spec, const fit::Body* facts, const FitRequest& request, Outcome& outcome,
                  const PrefetchReader* prefetch = nullptr);
 
+// Evaluations of index maps that the counting of HBM bytes may take: some milliseconds.
+inline constexpr int64_t kMaxFitEvaluations = 100'000;
 // HBM bytes of a subject's windows from its plan, the same on every target.
 struct SubjectTraffic {
   std::vector<WindowCounters> windows;  // none where it is unknown

@@ -170,6 +170,7 @@ Subject subject_of(mosaic::KernelModule kernel, std::string name) {
 void rebind(Subject& s, mosaic::KernelModule kernel) {
   const auto payload = mosaic::Payload::make(std::move(kernel));
   s.spec = payload->spec();
+  s.not_modelled = payload->not_modelled();
   s.bind = [payload](std::span<const Arrays> operands) {
     Launchable l;
     l.spec = payload->spec(payload->bounds(operands[0]));

@@ -55,6 +55,7 @@ struct Subject {
   bool asks_for_core = true;  // its body may depend on the core it runs on
   std::string target;         // what a capture says it is for; empty: it does not say
   bool is_payload = false;
+  std::string not_modelled;   // why its body cannot be run, known before: an operation by name; empty: it can
   std::string source_folder;  // of a payload: its own; Python sources may lie there
 
   KernelSpec spec;  // grid extents of a payload may be fit::kDynamicGrid here

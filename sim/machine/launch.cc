@@ -5,6 +5,7 @@
 
 #include "sim/machine/device_memory.h"
 #include "sim/machine/fp_control.h"
+#include "sim/machine/not_modelled.h"
 #include "sim/machine/parallel.h"
 #include "sim/machine/serial.h"
 #include "sim/types/error.h"
@@ -13,32 +14,6 @@ namespace tilecheck {
 namespace {
 
 std::string numerics_name(Numerics n) { return n == Numerics::exact ? "exact" : n == Numerics::mxu ? "mxu" : "f64"; }
-
-bool has_parallel_axis(const KernelSpec& spec) {
-  for (size_t i = 0; i < spec.semantics.size(); ++i)
-    if (spec.semantics[i] != Semantics::arbitrary && spec.grid[static_cast<int>(i)] > 1) return true;
-  return false;
-}
-
-// A resident array is one buffer to all who use it. Cores have memories of their own, and one array cannot name
-// several: those of a kernel that runs on two cores, or would on this chip, which shares out what is parallel.
-void require_one_place(const KernelSpec& spec, const LaunchOptions& options) {
-  const bool shares_out = options.target && (*options.target)[FigureId::cores] > 1;
-  bool has_cores = options.cores > 1 || (shares_out && has_parallel_axis(spec));
-  for (size_t i = 0; i < spec.semantics.size(); ++i)
-    has_cores |= spec.semantics[i] == Semantics::core_parallel && spec.grid[static_cast<int>(i)] > 1;
-  for (const auto* windows : {&spec.in, &spec.out})
-    for (const Window& w : *windows)
-      if (w.resident && has_cores)
-        throw Incomplete("'" + w.name + "' stays in " + std::string(name(w.space)) +
-                         " between kernels: in each of several cores there is another");
-  for (const Alias& a : spec.aliases) {
-    const Window &in = spec.in[static_cast<size_t>(a.input)], &out = spec.out[static_cast<size_t>(a.output)];
-    if (in.resident != out.resident || (in.resident && in.space != out.space))
-      throw Incomplete("'" + in.name + "' and '" + out.name + "' are one array, of which one only stays in " +
-                       std::string(name(in.resident ? in.space : out.space)) + " between kernels");
-  }
-}
 
 bool is_undefined(const Finding& f) { return f.kind == Kind::undefined_use || f.kind == Kind::undefined_output; }
 
@@ -119,7 +94,7 @@ LaunchResult launch(const KernelSpec& spec, const Body& body, std::span<const De
   if (static_cast<int>(args.size()) != options.devices)
     throw InputError("launch", "operands for " + std::to_string(args.size()) + " devices, but " +
                                    std::to_string(options.devices) + " run");
-  require_one_place(spec, options);
+  if (std::string why = why_not_modelled(spec, options.target, options.cores); !why.empty()) throw Incomplete(why);
   const FpControl fp;
   std::optional<LaunchResult> in_parts;
   if (options.threads > 1 && options.devices == 1) in_parts = run_in_parts(spec, body, args[0], options);

@@ -21,6 +21,8 @@ class Payload : public std::enable_shared_from_this<Payload> {
   // is zero (machine-rules 7).
   KernelSpec spec(std::span<const int64_t> bounds = {}) const;
   Body body() const;  // throws Incomplete
+  // Why body() throws: the first operation that is not modelled, and where; empty: it does not.
+  const std::string& not_modelled() const { return not_modelled_; }
 
   // One device's operands of the custom call -> dynamic bounds and launch arguments. Arrays change their type where the
   // kernel sees another one of the same width (unsigned as signless, bool as i32). InputError for arrays that do not

@@ -118,7 +118,10 @@ char* tilecheck_analyse(const char* text) {
   return guarded([&] {
     Request request;
     parse(text, request);
-    return reply({}, &kernel_cache().find(request.signature)->analysis);
+    const std::shared_ptr<const Kernel> kernel = kernel_cache().find(request.signature);
+    const std::vector<std::string>& why = kernel->analysis.report.incomplete;
+    return reply(why.empty() ? CallStatus{} : CallStatus{CallStatus::Code::incomplete, "not modelled: " + why[0]},
+                 &kernel->analysis);
   });
 }
 

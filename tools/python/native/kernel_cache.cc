@@ -1,6 +1,7 @@
 #include "tools/python/native/kernel_cache.h"
 
 #include "harness/fit.h"
+#include "sim/machine/not_modelled.h"
 #include "sim/mosaic/fit_body.h"
 #include "sim/mosaic/kernel_module.h"
 #include "tools/python/native/runner.h"
@@ -46,7 +47,11 @@ Kernel decode(const CallSignature& s, int number) {
   call.config = mosaic::parse_backend_config(s.config, call.source);
   kernel.payload = mosaic::Payload::make(mosaic::open_kernel(call));
   kernel.spec = kernel.payload->spec();
-  kernel.body = kernel.payload->body();
+  if (kernel.payload->not_modelled().empty()) kernel.body = kernel.payload->body();
+  for (const std::string& why :
+       {kernel.payload->not_modelled(),
+        why_not_modelled(kernel.spec, kernel.options.launch.target, kernel.options.launch.cores)})
+    if (!why.empty()) kernel.analysis.report.incomplete.push_back(why);
   kernel.devices = s.devices;
   kernel.mesh = s.mesh;
   const mosaic::KernelModule& module = kernel.payload->kernel();

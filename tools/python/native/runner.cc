@@ -98,7 +98,12 @@ LaunchResult launch_orders(const Kernel& kernel, const KernelSpec& spec, const s
   return result;
 }
 
+void require_modelled(const Kernel& kernel) {
+  if (const std::string& why = kernel.payload->not_modelled(); !why.empty()) throw Incomplete(why);
+}
+
 CallStatus run_kernel(const Kernel& kernel, const std::vector<DeviceArrays>& devices, Outcome& outcome) {
+  require_modelled(kernel);
   const auto start = std::chrono::steady_clock::now();
   const InterruptWatch watch;
   const mosaic::Payload& payload = *kernel.payload;
@@ -178,6 +183,7 @@ int runs_in_progress() { return running; }
 
 CallStatus judge_compiled(const CallSignature& signature) {
   const std::shared_ptr<const Kernel> kernel = kernel_cache().find(signature);
+  require_modelled(*kernel);
   Outcome outcome = kernel->analysis;
   drop_unchecked(kernel->options, outcome.report.findings);
   outcome.suppressed += suppressions().apply(outcome.report.findings);

@@ -4,6 +4,7 @@ import ctypes
 import dataclasses
 import itertools
 import json
+import sys
 
 import jax
 import numpy as np
@@ -45,7 +46,8 @@ class _Collector:
 
 def fit(fn, *args, **options):
     """Lowers fn for arguments of these shapes (jax.ShapeDtypeStruct or arrays; no data is read, nothing is run) and returns
-    a Report with each kernel's VMEM need, verdict, compile-time findings and modelled time."""
+    a Report with each kernel's VMEM need, verdict, compile-time findings and modelled time. An IncompleteError names what
+    a kernel does that is not modelled; its report has the rest."""
     options = _options.resolve(options)
     collector = _Collector(options["target"])
     with _lowering.in_this_thread(collector, options["target"]):
@@ -53,8 +55,9 @@ def fit(fn, *args, **options):
     kernels = []
     for call in collector.calls:
         reply = _native.call("analyse", json.dumps(call | {"options": options}).encode())
-        _report.raise_for(reply["status"], reply["message"])
-        kernels.append(_report.KernelReport(reply["report"], reply["text"], calls=0))
+        if "report" in reply:
+            kernels.append(_report.KernelReport(reply["report"], reply["text"], calls=0))
+        _report.raise_for(reply["status"], reply["message"], _report.Report(kernels))
     return _report.Report(kernels)
 
 
@@ -86,14 +89,37 @@ def sweep(make_fn, grid, *args, **options):
     return sorted(rows, key=lambda r: (order[r["verdict"]], r.get("time_us") or float("inf")))
 
 
+def _torch_as_numpy(tensor):
+    """Its values, whatever it remembers of how they came about, and in which order they lie."""
+    torch = sys.modules["torch"]
+    tensor = tensor.detach().cpu().contiguous()
+    dtype = _dtype(tensor.dtype)
+    if dtype.isbuiltin != 1:  # torch does not know what others call it: bfloat16, float8_e5m2
+        return tensor.view({1: torch.uint8, 2: torch.int16}[tensor.element_size()]).numpy().view(dtype)
+    return tensor.resolve_conj().resolve_neg().numpy()
+
+
 def _numpy(array):
-    """Any array that speaks DLPack or the array protocol, as a C-ordered numpy array."""
-    if not hasattr(array, "__array__") or type(array).__module__.startswith("torch"):
+    """Any array that speaks DLPack or the array protocol, as a C-ordered numpy array of its shape."""
+    torch = sys.modules.get("torch")
+    if torch and isinstance(array, torch.Tensor):
+        array = _torch_as_numpy(array)
+    elif not hasattr(array, "__array__"):
+        if not hasattr(array, "__dlpack__"):
+            raise TypeError("it is no array")
         try:
             array = np.from_dlpack(array)
         except (BufferError, RuntimeError, TypeError):  # a type that numpy has no name for, such as bfloat16
             array = jax.dlpack.from_dlpack(array)
-    return np.ascontiguousarray(np.asarray(array))
+    return np.asarray(array, order="C")
+
+
+def _operand(number, array):
+    try:
+        return _numpy(array)
+    except (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise _report.InputError(f"operand {number}, of type {type(array).__name__}, cannot be read as an array: {reason}") from error
 
 
 def _dtype(name):
@@ -109,7 +135,7 @@ def run_payload(config, *arrays, out_shape, aliases=None, name="payload", mesh=(
     aliases maps operands to results. Returns (results, Report); findings are raised unless on_finding says otherwise."""
     single = not isinstance(out_shape, (list, tuple))
     outs = [out_shape] if single else list(out_shape)
-    operands = [_numpy(a) for a in arrays]
+    operands = [_operand(i, a) for i, a in enumerate(arrays)]
     results = [np.zeros(o.shape, _dtype(o.dtype)) for o in outs]
     described = [[{"dtype": a.dtype.name, "shape": list(a.shape)} for a in group] for group in (operands, results)]
     request = {
