@@ -283,9 +283,10 @@ class Opener {
                      std::to_string(rank) + " block indices, found " + to_string(*f.type));
   }
 
-  // Arrays keep signs that the kernel's signless types do not.
+  // Arrays keep signs that the kernel's signless types do not. JAX hands kernels bools as i32; who calls one by its
+  // payload alone may leave that to us.
   static bool same_element(DType array, DType ref) {
-    if (array == ref) return true;
+    if (array == ref || (array == DType::b1 && ref == DType::i32)) return true;
     const auto integer = [](DType d) { return is_int(d); };
     if (integer(array) && integer(ref)) return bits(array) == bits(ref);
     // Semaphores travel between calls as integers.

@@ -90,8 +90,8 @@ const Map kMaps[] = {
      [](Index i) {
        return Indices{i / 64, 0};
      }},
-    {"a map that judges by itself, 220x220",
-     {220, 220},
+    {"a map that judges by itself, 150x150",
+     {150, 150},
      [](Index i, Index j) {
        return Indices{i.value() < j.value() ? i : j, 0};
      }},
