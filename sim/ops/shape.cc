@@ -93,9 +93,48 @@ Tile transpose(OpContext& context, const Dims& permutation, const Tile& from, co
   });
 }
 
+// Elements from one index of dimension `first - 1` to the next.
+int64_t row_size(const Shape& shape, int first) {
+  int64_t n = 1;
+  for (int d = first; d < shape.rank(); ++d) n *= shape[d];
+  return n;
+}
+
+// A tile whose rows from some dimension on are one element each stays one when it is cut within them; else no value.
+Tile sliced_lazily(OpContext& context, const Tile& from, const TypeAndShape& result) {
+  if (from.layout() != Layout::repeated || !from.all_defined() || element_count(result.shape) == 0) return {};
+  int first = from.rank();  // where the rows begin
+  while (first > 0 && row_size(from.shape(), first) < from.repeat_inner()) --first;
+  const int64_t period = from.repeat_period();
+  if (row_size(from.shape(), first) != from.repeat_inner() || from.size() != from.repeat_inner() * period) return {};
+  for (int d = 0; d < first; ++d)
+    if (result.shape[d] != from.shape()[d]) return {};
+  const int64_t inner = row_size(result.shape, first);
+  if (inner == 1) return TileParts::from_block(context, result.dtype, result.shape, TileParts::block(from));
+  return TileParts::repeated(context, result.dtype, result.shape, TileParts::block(from), inner, period);
+}
+
+// Copies of a tile, whole or cut within its rows, one after another along the axis, when it has one element in each of
+// the rows that begin there; else no value.
+Tile joined_lazily(OpContext& context, const Tile& from, int axis, const TypeAndShape& result) {
+  if (from.layout() != Layout::repeated || !from.all_defined()) return {};
+  const int64_t row = row_size(from.shape(), axis);
+  if (row == 0 || from.repeat_inner() % row != 0) return {};
+  return TileParts::repeated(context, result.dtype, result.shape, TileParts::block(from),
+                             from.repeat_inner() / row * row_size(result.shape, axis), from.repeat_period());
+}
+
+// Whether both have the same elements in the same rows.
+bool repeat_alike(const Tile& a, const Tile& b, int axis) {
+  return a.layout() == Layout::repeated && b.layout() == Layout::repeated && b.all_defined() &&
+         TileParts::bytes(a) == TileParts::bytes(b) && a.repeat_period() == b.repeat_period() &&
+         a.repeat_inner() * row_size(b.shape(), axis) == b.repeat_inner() * row_size(a.shape(), axis);
+}
+
 Tile slice(OpContext& context, const OpCall& call, const Tile& from, const TypeAndShape& result) {
   if (is_plain_splat(from)) return Tile::splat_bits(context, result.dtype, result.shape, from.splat_bits());
   if (result.shape == from.shape()) return from;
+  if (Tile lazy = sliced_lazily(context, from, result); lazy.has_value()) return lazy;
   const Dims own = row_major_strides(from.shape());
   Dims strides;
   int64_t offset = 0;
@@ -122,6 +161,8 @@ Tile concatenate(OpContext& context, const OpCall& call, std::span<const Tile> o
   };
   if (std::all_of(operands.begin(), operands.end(), same_splat))
     return Tile::splat_bits(context, result.dtype, result.shape, operands[0].splat_bits());
+  if (std::ranges::all_of(operands, [&](const Tile& tile) { return repeat_alike(operands[0], tile, call.axis); }))
+    if (Tile lazy = joined_lazily(context, operands[0], call.axis, result); lazy.has_value()) return lazy;
   Tile tile = Tile::dense(context, result.dtype, result.shape);
   std::byte* shadow = any_shadow(operands) ? reinterpret_cast<std::byte*>(tile.make_shadow()) : nullptr;
   if (shadow) std::memset(shadow, 0, static_cast<size_t>(tile.size()));
@@ -244,6 +285,7 @@ Tile rotate(OpContext& context, const OpCall& call, const Tile& from, const Tile
 // The tile `amount` times, one after another along the axis.
 Tile repeat(OpContext& context, const OpCall& call, const Tile& from, const TypeAndShape& result) {
   if (is_plain_splat(from)) return Tile::splat_bits(context, result.dtype, result.shape, from.splat_bits());
+  if (Tile lazy = joined_lazily(context, from, call.axis, result); lazy.has_value()) return lazy;
   const int64_t offset = from.shape()[call.axis] * row_major_strides(result.shape)[call.axis];
   return moved(context, from, result, [&](std::byte* to, const std::byte* in, int bytes) {
     if (from.size() > 0)

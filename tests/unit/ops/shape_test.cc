@@ -131,6 +131,42 @@ TEST_F(ShapeOps, BroadcastsAndIotasStayLazyAndAreUsedInPlace) {
   EXPECT_EQ(bits_of(reduce_sum(wide, {1})), bits_of(reduce_sum(wide.materialized(), {1})));
 }
 
+// How kernels widen row maxima that they keep along all lanes, and cut them to a column.
+TEST_F(ShapeOps, RowsOfOneElementStayLazyWhenWidenedOrCut) {
+  const Tile x = random_tile(DType::f32, {6, 1}, 1), wide = broadcast_to(x, {6, 128});
+  const Tile other = broadcast_to(random_tile(DType::f32, {6, 1}, 2), {6, 128});
+  const Tile y = random_tile(DType::f32, {128}, 3), down = broadcast_to(y, {6, 128});
+  const struct {
+    const char* what;
+    Tile lazy, plain;
+    Layout layout;
+  } cases[] = {
+      {"concatenate", concatenate(std::vector<Tile>{wide, wide, slice(wide, {0, 0}, {6, 40})}, 1),
+       concatenate(std::vector<Tile>{wide.materialized(), wide, slice(wide, {0, 0}, {6, 40})}, 1), Layout::repeated},
+      {"repeat", repeat(wide, 4, 1), repeat(wide.materialized(), 4, 1), Layout::repeated},
+      {"repeat of both dimensions", repeat(reshape(wide, {6, 8, 16}), 3, 1),
+       repeat(reshape(wide.materialized(), {6, 8, 16}), 3, 1), Layout::repeated},
+      {"slice", slice(wide, {0, 8}, {6, 64}), slice(wide.materialized(), {0, 8}, {6, 64}), Layout::repeated},
+      {"slice to a column", slice(wide, {0, 3}, {6, 1}), slice(wide.materialized(), {0, 3}, {6, 1}), Layout::dense},
+      {"slice of a middle dimension", slice(reshape(wide, {6, 8, 16}), {0, 2, 0}, {6, 3, 16}),
+       slice(reshape(wide.materialized(), {6, 8, 16}), {0, 2, 0}, {6, 3, 16}), Layout::repeated},
+      {"slice of rows", slice(wide, {1, 0}, {3, 128}), slice(wide.materialized(), {1, 0}, {3, 128}), Layout::dense},
+      {"concatenate of different rows", concatenate(std::vector<Tile>{wide, other}, 1),
+       concatenate(std::vector<Tile>{wide.materialized(), other.materialized()}, 1), Layout::dense},
+      {"concatenate along the rows", concatenate(std::vector<Tile>{wide, wide}, 0),
+       concatenate(std::vector<Tile>{wide.materialized(), wide}, 0), Layout::dense},
+      {"repeat of equal rows", repeat(down, 2, 1), repeat(down.materialized(), 2, 1), Layout::dense},
+      {"slice of equal rows", slice(down, {0, 8}, {6, 64}), slice(down.materialized(), {0, 8}, {6, 64}),
+       Layout::dense},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.what);
+    EXPECT_EQ(c.lazy.layout(), c.layout);
+    EXPECT_EQ(c.lazy.shape(), c.plain.shape());
+    EXPECT_EQ(bits_of(c.lazy), bits_of(c.plain));
+  }
+}
+
 TEST_F(ShapeOps, SplatsStayScalars) {
   const Tile x = Tile::splat(context, DType::f32, {4, 8}, 3);
   for (const Tile& t : {transpose(x), reshape(x, {32}), slice(x, {1, 1}, {2, 2}), repeat(x, 3, 0), rotate(x, 1, 1),
