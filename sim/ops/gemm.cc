@@ -19,6 +19,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // k's that a packed panel holds: two vectors each, a panel fits the first-level cache.
 constexpr int64_t kDepth = 256;
+// Where lhs has more than this, so many of its rows meet a group of panels before the next do: both stay in the
+// second-level cache.
+constexpr int64_t kRowsBytes = int64_t{1} << 18;
+constexpr int64_t kGroupPanels = 8;
+constexpr int64_t kMinRows = 64;
 
 template <class T>
 struct Matrix {
@@ -44,41 +49,53 @@ constexpr int64_t panel_columns() {
   return 2 * static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
-// out[kRows, two vectors] (+)= a[kRows, k] b[k, two vectors]; then out = addend + out, where there is one, of out's
-// strides.
+// One panel's part of a product: out[rows, columns] (+)= a[rows, k] b[k, columns], then out = addend + out, where there
+// is one, of out's strides. b has b_stride elements from row to row.
+template <class T>
+struct Panel {
+  Matrix<T> a;
+  const T* b;
+  int64_t b_stride;
+  T* out;
+  int64_t out_stride;
+  int64_t k;
+  bool accumulate;
+  const T* addend;
+};
+
+// Rows first .. first + kRows of a panel of two vectors.
 template <int kRows, class T>
-HWY_NOINLINE void multiply_block(const Matrix<T> a, const T* HWY_RESTRICT b, int64_t b_stride, T* out,
-                                 int64_t out_stride, int64_t k, bool accumulate, const T* addend) {
+HWY_INLINE void multiply_block(const Panel<T>& panel, const T* a, T* HWY_RESTRICT out, const T* HWY_RESTRICT addend) {
   const hn::ScalableTag<T> d;
   using V = decltype(hn::Zero(d));
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t out_stride = panel.out_stride, k = panel.k, b_stride = panel.b_stride;
+  const int64_t row_stride = panel.a.row_stride, column_stride = panel.a.column_stride;
   V sums[kRows][2];
-  const T* rows[kRows];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
-    rows[i] = a.data + i * a.row_stride;
-    sums[i][0] = accumulate ? hn::LoadU(d, out + i * out_stride) : hn::Zero(d);
-    sums[i][1] = accumulate ? hn::LoadU(d, out + i * out_stride + lanes) : hn::Zero(d);
+    sums[i][0] = panel.accumulate ? hn::LoadU(d, out + i * out_stride) : hn::Zero(d);
+    sums[i][1] = panel.accumulate ? hn::LoadU(d, out + i * out_stride + lanes) : hn::Zero(d);
   }
-  int64_t at = 0;
+  const T* HWY_RESTRICT b = panel.b;
   for (int64_t p = 0; p < k; ++p) {
     const V left = hn::LoadU(d, b), right = hn::LoadU(d, b + lanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
-      const V x = hn::Set(d, rows[i][at]);
+      const V x = hn::Set(d, a[i * row_stride]);
       sums[i][0] = multiply_add(d, x, left, sums[i][0]);
       sums[i][1] = multiply_add(d, x, right, sums[i][1]);
     }
-    at += a.column_stride;
+    a += column_stride;
     b += b_stride;
   }
   if (addend)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       sums[i][0] = hn::Add(hn::LoadU(d, addend + i * out_stride), sums[i][0]);
       sums[i][1] = hn::Add(hn::LoadU(d, addend + i * out_stride + lanes), sums[i][1]);
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     hn::StoreU(sums[i][0], d, out + i * out_stride);
     hn::StoreU(sums[i][1], d, out + i * out_stride + lanes);
@@ -86,37 +103,51 @@ HWY_NOINLINE void multiply_block(const Matrix<T> a, const T* HWY_RESTRICT b, int
 }
 
 template <int kRows, class T>
-void multiply_rows(int64_t rows, const Matrix<T>& a, const T* b, int64_t b_stride, T* out, int64_t out_stride,
-                   int64_t k, bool accumulate, const T* addend) {
-  if (rows == kRows) return multiply_block<kRows, T>(a, b, b_stride, out, out_stride, k, accumulate, addend);
-  if constexpr (kRows > 1) multiply_rows<kRows - 1, T>(rows, a, b, b_stride, out, out_stride, k, accumulate, addend);
+HWY_NOINLINE void multiply_last_rows(int64_t rows, const Panel<T>& panel, const T* a, T* out, const T* addend) {
+  if (rows == kRows) return multiply_block<kRows, T>(panel, a, out, addend);
+  if constexpr (kRows > 1) multiply_last_rows<kRows - 1, T>(rows, panel, a, out, addend);
 }
 
-// All rows of lhs times one panel of `columns` columns.
+// m rows of a panel of two vectors. What a block needs comes in registers or was written long before: a load that spans
+// younger stores would wait until all results before it have left for memory.
 template <class T>
-void multiply_panel(int64_t m, const Matrix<T>& a, const T* b, int64_t b_stride, T* out, int64_t out_stride,
-                    int64_t columns, int64_t k, bool accumulate, const T* addend) {
+HWY_NOINLINE void multiply_whole(int64_t m, const Panel<T>& panel) {
+  constexpr int kRows = block_rows<T>();
+  const T* a = panel.a.data;
+  T* out = panel.out;
+  const T* addend = panel.addend;
+  for (; m >= kRows; m -= kRows) {
+    multiply_block<kRows, T>(panel, a, out, addend);
+    a += kRows * panel.a.row_stride;
+    out += kRows * panel.out_stride;
+    if (addend) addend += kRows * panel.out_stride;
+  }
+  if (m > 0) multiply_last_rows<kRows - 1, T>(m, panel, a, out, addend);
+}
+
+// m rows of a panel of which `columns` columns count.
+template <class T>
+HWY_NOINLINE void multiply_narrow(int64_t m, int64_t columns, const Panel<T>& panel) {
   constexpr int kRows = block_rows<T>();
   constexpr int64_t kColumns = panel_columns<T>();
   T edge[kRows * kColumns];
+  Panel<T> part = panel;
+  part.out = edge;
+  part.out_stride = kColumns;
+  part.addend = nullptr;
+  const size_t bytes = static_cast<size_t>(columns) * sizeof(T);
   for (int64_t i = 0; i < m; i += kRows) {
     const int64_t rows = std::min<int64_t>(kRows, m - i);
-    const Matrix<T> block = {a.data + i * a.row_stride, a.row_stride, a.column_stride};
-    T* to = out + i * out_stride;
-    if (columns == kColumns) {
-      multiply_rows<kRows, T>(rows, block, b, b_stride, to, out_stride, k, accumulate,
-                              addend ? addend + i * out_stride : nullptr);
-      continue;
-    }
-    const size_t bytes = static_cast<size_t>(columns) * sizeof(T);
-    if (accumulate)
-      for (int64_t r = 0; r < rows; ++r) std::memcpy(edge + r * kColumns, to + r * out_stride, bytes);
-    multiply_rows<kRows, T>(rows, block, b, b_stride, edge, kColumns, k, accumulate, nullptr);
+    T* to = panel.out + i * panel.out_stride;
+    part.a.data = panel.a.data + i * panel.a.row_stride;
+    if (panel.accumulate)
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(edge + r * kColumns, to + r * panel.out_stride, bytes);
+    multiply_whole(rows, part);
     for (int64_t r = 0; r < rows; ++r) {
       T* row = edge + r * kColumns;
-      if (addend)
-        for (int64_t c = 0; c < columns; ++c) row[c] = addend[(i + r) * out_stride + c] + row[c];
-      std::memcpy(to + r * out_stride, row, bytes);
+      if (panel.addend)
+        for (int64_t c = 0; c < columns; ++c) row[c] = panel.addend[(i + r) * panel.out_stride + c] + row[c];
+      std::memcpy(to + r * panel.out_stride, row, bytes);
     }
   }
 }
@@ -216,41 +247,81 @@ void pack_panel(const Matrix<S>& b, int64_t first, int64_t k, int64_t from, int6
   }
 }
 
-template <class T, class S = T>
-void multiply(const GemmCall& call) {
-  constexpr int64_t kColumns = panel_columns<T>();
-  const Matrix<T> a = {reinterpret_cast<const T*>(call.lhs.data), call.lhs.row_stride, call.lhs.column_stride};
-  const Matrix<S> b = {reinterpret_cast<const S*>(call.rhs.data), call.rhs.row_stride, call.rhs.column_stride};
-  T* out = reinterpret_cast<T*>(call.out);
-  const T* addend = reinterpret_cast<const T*>(call.addend);
-  if (call.k == 0 && !call.accumulate) std::memset(call.out, 0, static_cast<size_t>(call.m * call.n) * sizeof(T));
-  // Packing pays when several row blocks use the panel.
-  constexpr bool kWidens = !std::is_same_v<T, S>;
-  const bool packs = kWidens || b.column_stride != 1 || call.m > 2 * block_rows<T>();
-  const BlockPtr block = call.pool->allocate(kDepth * kColumns * static_cast<int64_t>(sizeof(T)));
-  T* panel = reinterpret_cast<T*>(block.data());
-  for (int64_t first = 0; first < call.k; first += kDepth) {
-    const int64_t k = std::min(kDepth, call.k - first);
-    const bool adds = addend && first + k == call.k;
-    const Matrix<T> left = {a.data + first * a.column_stride, a.row_stride, a.column_stride};
-    for (int64_t j = 0; j < call.n; j += kColumns) {
-      const int64_t columns = std::min(kColumns, call.n - j);
-      const bool packed = packs || columns < kColumns;
-      if (packed) pack_panel(b, first, k, j, columns, panel);
-      const T* from = panel;
-      if constexpr (!kWidens)
-        if (!packed) from = b.data + first * b.row_stride + j;
-      multiply_panel(call.m, left, from, packed ? kColumns : b.row_stride, out + j, call.n, columns, k,
-                     call.accumulate || first > 0, adds ? addend + j : nullptr);
-    }
+// One product, rhs of storage S.
+template <class T, class S>
+class Product {
+ public:
+  explicit Product(const GemmCall& call)
+      : m_(call.m),
+        n_(call.n),
+        k_(call.k),
+        a_{reinterpret_cast<const T*>(call.lhs.data), call.lhs.row_stride, call.lhs.column_stride},
+        b_{reinterpret_cast<const S*>(call.rhs.data), call.rhs.row_stride, call.rhs.column_stride},
+        out_(reinterpret_cast<T*>(call.out)),
+        addend_(reinterpret_cast<const T*>(call.addend)),
+        accumulate_(call.accumulate),
+        packs_(kWidens || b_.column_stride != 1 || call.m > 2 * block_rows<T>()),
+        rows_(std::max(kMinRows, kRowsBytes / static_cast<int64_t>(sizeof(T)) / std::clamp<int64_t>(k_, 1, kDepth))),
+        panels_(m_ > rows_ ? kGroupPanels : 1),
+        room_(call.pool->allocate(panels_ * kPanelSize * static_cast<int64_t>(sizeof(T)))) {}
+
+  void run() const {
+    if (k_ == 0 && !accumulate_) std::memset(out_, 0, static_cast<size_t>(m_ * n_) * sizeof(T));
+    for (int64_t first = 0; first < k_; first += kDepth)
+      for (int64_t from = 0; from < n_; from += panels_ * kColumns)
+        for (int64_t row = 0; row < m_; row += rows_)
+          for (int64_t panel = 0; panel < panels_ && from + panel * kColumns < n_; ++panel)
+            multiply_panel(first, from + panel * kColumns, row, panel);
   }
-}
+
+ private:
+  static constexpr bool kWidens = !std::is_same_v<T, S>;
+  static constexpr int64_t kColumns = panel_columns<T>();
+  static constexpr int64_t kPanelSize = kDepth * kColumns;
+
+  // Rows of lhs from `row` on times the panel of k's from `first` and columns from `from` on, which the first rows
+  // pack.
+  void multiply_panel(int64_t first, int64_t from, int64_t row, int64_t panel) const {
+    const int64_t k = std::min(kDepth, k_ - first), columns = std::min(kColumns, n_ - from);
+    T* const packed = reinterpret_cast<T*>(room_.data()) + panel * kPanelSize;
+    const int64_t at = row * n_ + from;
+    Panel<T> part = {.a = {a_.data + row * a_.row_stride + first * a_.column_stride, a_.row_stride, a_.column_stride},
+                     .b = packed,
+                     .b_stride = kColumns,
+                     .out = out_ + at,
+                     .out_stride = n_,
+                     .k = k,
+                     .accumulate = accumulate_ || first > 0,
+                     .addend = addend_ && first + k == k_ ? addend_ + at : nullptr};
+    if (packs_ || columns < kColumns) {
+      if (row == 0) pack_panel(b_, first, k, from, columns, packed);
+    } else if constexpr (!kWidens) {
+      part.b = b_.data + first * b_.row_stride + from;
+      part.b_stride = b_.row_stride;
+    }
+    const int64_t rows = std::min(rows_, m_ - row);
+    if (columns == kColumns)
+      multiply_whole(rows, part);
+    else
+      multiply_narrow(rows, columns, part);
+  }
+
+  int64_t m_, n_, k_;
+  Matrix<T> a_;
+  Matrix<S> b_;
+  T* out_;
+  const T* addend_;
+  bool accumulate_;
+  bool packs_;             // which pays when several row blocks use a panel
+  int64_t rows_, panels_;  // how many of them meet at a time
+  BlockPtr room_;          // of packed panels
+};
 
 void run_gemm(const GemmCall& call) {
-  if (call.dtype == DType::f32 && call.rhs_is_bf16) return multiply<float, uint16_t>(call);
-  if (call.dtype == DType::f32) return multiply<float>(call);
-  if (call.dtype == DType::f64) return multiply<double>(call);
-  multiply<int32_t>(call);
+  if (call.dtype == DType::f32 && call.rhs_is_bf16) return Product<float, uint16_t>(call).run();
+  if (call.dtype == DType::f32) return Product<float, float>(call).run();
+  if (call.dtype == DType::f64) return Product<double, double>(call).run();
+  Product<int32_t, int32_t>(call).run();
 }
 
 }  // namespace HWY_NAMESPACE

@@ -40,6 +40,25 @@ TEST_F(Matmul, IsOneChainPerElementWithEitherInstructionSet) {
     }
 }
 
+// Tall products go through rows and panels in another order than short ones.
+TEST_F(Matmul, OfManyRowsHasTheBitsOfItsParts) {
+  const int64_t m = 600, n = 530, k = 300, part = 40;
+  const Tile a = random_tile(DType::f32, {m, k}, 1), b = random_tile(DType::f32, {k, n}, 2);
+  const Tile start = random_tile(DType::f32, {m, n}, 3), narrow = convert(b, DType::bf16);
+  for (VectorIsa isa : {VectorIsa::best, VectorIsa::avx2}) {
+    use_vector_isa(isa);
+    const Tile whole = matmul(a, b, DotDims::plain(), start);
+    const Tile turned = matmul(convert(a, DType::bf16), transpose(narrow), DotDims::transposed_rhs());
+    for (int64_t i = 0; i < m; i += part) {
+      const Tile rows = slice(a, {i, 0}, {part, k});
+      EXPECT_EQ(bits_of(slice(whole, {i, 0}, {part, n})),
+                bits_of(matmul(rows, b, DotDims::plain(), slice(start, {i, 0}, {part, n}))));
+      EXPECT_EQ(bits_of(slice(turned, {i, 0}, {part, n})), bits_of(matmul(convert(rows, DType::bf16), narrow)));
+    }
+  }
+  use_vector_isa(VectorIsa::best);
+}
+
 TEST_F(Matmul, SplitsOfKAreTheWholeChain) {
   const Tile a = random_tile(DType::f32, {16, 96}, 1), b = random_tile(DType::f32, {96, 40}, 2);
   Tile acc = Tile::splat(context, DType::f32, {16, 40}, 0);
