@@ -122,7 +122,7 @@ void Pipeline::start(size_t w, const Visit& visit, const Dims& step, bool fetch)
   if (!any) return;
   if (!through_engine_) {
     if (fetch) {
-      borrow_elements(in_array, in_slot);
+      borrow_elements(state_.ops, in_array, in_slot);
     } else {
       copy_elements(in_slot, in_array);
     }

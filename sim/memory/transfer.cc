@@ -639,16 +639,28 @@ void copy_elements(const Ref& from, const Ref& to) {
   }
 }
 
-void borrow_elements(const Ref& from, const Ref& to) {
+// Rows of fewer elements are copied: what runs over them row by row would take longer.
+constexpr int64_t kMinShownRow = 128;
+
+void borrow_elements(OpContext& context, const Ref& from, const Ref& to) {
   const Buffer& source = *from.buffer;
   Buffer& target = *to.buffer;
   if (!source.read_only || !source.filled || !source.shadow.all_defined() || !target.can_borrow() ||
       from.element_count() == 0 || !covers_buffer(to) || !moves_bytes(from, to))
     return copy_elements(from, to);
   const Walk w = merge(strided(from), strided(to));
-  if (w.rank != 1 || w.stride[0][0] != 1 || w.stride[0][1] != 1) return copy_elements(from, to);
-  target.borrow(source.array.data() + w.offset[0] * storage_bytes(source.repr));
-  target.overwritten();
+  const std::byte* first = source.array.data() + w.offset[0] * storage_bytes(source.repr);
+  const auto inner = static_cast<size_t>(w.rank - 1);
+  if (w.rank > 2 || w.stride[inner][0] != 1 || w.stride[inner][1] != 1) return copy_elements(from, to);
+  if (w.rank == 1) {
+    target.borrow(first);
+    target.overwritten();
+  } else if (w.n[1] >= kMinShownRow && w.stride[0][0] > 0) {
+    target.hold(
+        TileParts::rows(context, target.dtype, target.shape, context.pool->lend(first), w.n[1], w.stride[0][0]));
+  } else {
+    return copy_elements(from, to);
+  }
   target.shadow.set_all(true);
 }
 

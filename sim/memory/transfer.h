@@ -19,8 +19,9 @@ void store_tile_masked(const Ref& ref, const Tile& tile, const Tile& mask);
 // read as undefined, and writes to them vanish.
 void copy_elements(const Ref& from, const Ref& to);
 // The same without moving anything, where nobody writes `from`'s buffer any more, and all of `to`'s stands there in one
-// piece: it then shows the source's bytes, and copies them when it is written.
-void borrow_elements(const Ref& from, const Ref& to);
+// piece or in long rows: it then shows the source's bytes, and copies them when it is written, or, of rows, read but in
+// part. context: of the core that `to` belongs to.
+void borrow_elements(OpContext& context, const Ref& from, const Ref& to);
 // The same through a byte image, for copies whose source and target are touched at different times.
 struct CopyImage {
   HostArray elements;                    // packed, in the buffer's repr

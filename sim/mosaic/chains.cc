@@ -97,8 +97,10 @@ bool run_strips(Activation& frame, std::span<const Instr> instrs) {
 }
 
 bool has_dense_operand(const Activation& frame, const Instr& instr) {
-  return std::ranges::any_of(instr.in,
-                             [&](const Slot& slot) { return frame.tiles[slot.index].layout() == Layout::dense; });
+  return std::ranges::any_of(instr.in, [&](const Slot& slot) {
+    const Layout layout = frame.tiles[slot.index].layout();
+    return layout == Layout::dense || layout == Layout::rows;
+  });
 }
 
 // blocks[0]: the instructions that run together.

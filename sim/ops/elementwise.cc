@@ -25,8 +25,8 @@ constexpr int64_t kShortRun = 16;
 struct Source {
   const std::byte* data;
   int bytes;
-  enum Walk : uint8_t { one, dense, repeated } walk;
-  int64_t inner, period;
+  enum Walk : uint8_t { one, dense, repeated, rows } walk;
+  int64_t inner, period;  // rows: a row's length, and from one row to the next
 };
 
 Source source_of(const Tile& tile, int64_t result_size) {
@@ -34,6 +34,8 @@ Source source_of(const Tile& tile, int64_t result_size) {
   if (tile.layout() == Layout::splat || (tile.size() == 1 && result_size != 1))
     return {TileParts::bytes(tile), bytes, Source::one, 1, 1};
   if (tile.layout() == Layout::dense) return {TileParts::bytes(tile), bytes, Source::dense, 1, 1};
+  if (tile.layout() == Layout::rows)
+    return {TileParts::bytes(tile), bytes, Source::rows, tile.row_length(), tile.row_stride()};
   return {TileParts::bytes(tile), bytes, Source::repeated, tile.repeat_inner(), tile.repeat_period()};
 }
 
@@ -47,7 +49,9 @@ struct Place {
 
   explicit Place(const Source& s)
       : at(s.data),
-        left(s.walk == Source::repeated ? run_length(s) : std::numeric_limits<int64_t>::max()),
+        left(s.walk == Source::repeated ? run_length(s)
+             : s.walk == Source::rows   ? s.inner
+                                        : std::numeric_limits<int64_t>::max()),
         stays(s.walk == Source::one || (s.walk == Source::repeated && s.inner != 1)) {}
   void advance(const Source& s, int64_t n) {
     const std::byte* next = static_cast<const std::byte*>(at) + (stays ? 0 : n * s.bytes);
@@ -56,6 +60,9 @@ struct Place {
       if (stays) next += s.bytes;
       if (next == s.data + s.period * s.bytes) next = s.data;
       left = run_length(s);
+    } else if (left == 0 && s.walk == Source::rows) {
+      next += (s.period - s.inner) * s.bytes;
+      left = s.inner;
     }
     at = next;
   }
@@ -175,7 +182,7 @@ bool can_run_chain(const OpContext& context, const Chain& chain, std::span<const
   const int64_t n = element_count(chain.shape);
   for (const Tile* tile : tiles) {
     if (!tile->all_defined()) return false;
-    const bool follows = tile->layout() == Layout::dense ||
+    const bool follows = tile->layout() == Layout::dense || tile->layout() == Layout::rows ||
                          (tile->layout() == Layout::repeated &&
                           (tile->repeat_inner() == 1 ? tile->repeat_period() : tile->repeat_inner()) >= kShortRun);
     if (tile->layout() != Layout::splat && !(follows && tile->size() == n && n > 1)) return false;

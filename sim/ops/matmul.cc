@@ -43,10 +43,28 @@ bool collapse(const Shape& shape, const Dims& strides, const Dims& group, int64_
   return true;
 }
 
-View view_of(const Tile& operand, const Dims& batch, const Dims& keep, const Dims& contract) {
+// Strides of a tile's dimensions where it stands; row-major ones, and false, when no stride walks some dimension.
+bool strides_in_place(const Tile& tile, Dims& strides) {
+  const Shape& shape = tile.shape();
+  strides = row_major_strides(shape);
+  if (tile.layout() != Layout::rows) return true;
+  int first = shape.rank();  // of the dimensions within a row
+  while (first > 0 && strides[first - 1] < tile.row_length()) --first;
+  if ((first < shape.rank() ? strides[first] * shape[first] : 1) != tile.row_length()) return false;
+  for (int d = 0; d < first; ++d) strides[d] = strides[d] / tile.row_length() * tile.row_stride();
+  return true;
+}
+
+// in_place: rows that stand apart may stay so.
+View view_of(const Tile& operand, const Dims& batch, const Dims& keep, const Dims& contract, bool in_place) {
   View view;
-  view.tile = operand.materialized();
-  const Dims strides = row_major_strides(operand.shape());
+  Dims strides;
+  if (strides_in_place(operand, strides) && in_place && operand.layout() == Layout::rows) {
+    view.tile = operand;
+  } else {
+    view.tile = operand.materialized();
+    strides = row_major_strides(operand.shape());
+  }
   if (collapse(operand.shape(), strides, batch, view.batch, view.batch_stride) &&
       collapse(operand.shape(), strides, keep, view.kept, view.kept_stride) &&
       collapse(operand.shape(), strides, contract, view.contracted, view.contracted_stride))
@@ -208,18 +226,20 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   if (accumulator && !permutation.empty() && accumulator->rank() > 0)
     *accumulator = permuted(*accumulator, inverse(permutation)).materialized();
 
-  const View lhs = view_of(operands[0], dot.lhs_batch, dot.lhs_keep, dot.lhs_contract);
-  const View rhs = view_of(operands[1], dot.rhs_batch, dot.rhs_keep, dot.rhs_contract);
-  BlockPtr shadow = matmul_shadow(context, lhs, rhs, accumulator, result.dtype);
-
   const DType repr = context.repr_of(result.dtype);
   const DType chain = chain_type(repr);
+  const Passes passes = passes_of(call.precision, context.numerics, operands[0].dtype(), operands[1].dtype());
+  // The product widens bf16 as it packs.
+  const bool rhs_is_bf16 = chain == DType::f32 && operands[1].repr() == DType::bf16 && passes == Passes::plain;
+  const auto as_it_is = [&](const Tile& tile) { return passes == Passes::plain && tile.repr() == chain; };
+  const View lhs = view_of(operands[0], dot.lhs_batch, dot.lhs_keep, dot.lhs_contract, as_it_is(operands[0]));
+  const View rhs =
+      view_of(operands[1], dot.rhs_batch, dot.rhs_keep, dot.rhs_contract, rhs_is_bf16 || as_it_is(operands[1]));
+  BlockPtr shadow = matmul_shadow(context, lhs, rhs, accumulator, result.dtype);
+
   const int64_t size = lhs.batch * lhs.kept * rhs.kept;
   bool accumulate = false;
   BlockPtr block = start_block(context, accumulator, chain, size, accumulate);
-  const Passes passes = passes_of(call.precision, context.numerics, operands[0].dtype(), operands[1].dtype());
-  // The product widens bf16 as it packs.
-  const bool rhs_is_bf16 = chain == DType::f32 && rhs.tile.repr() == DType::bf16 && passes == Passes::plain;
   const auto add_product = [&](const Tile& left, const Tile& right, bool is_last) {
     for (int64_t b = 0; b < lhs.batch; ++b) {
       const int64_t bytes = storage_bytes(chain);

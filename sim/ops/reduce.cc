@@ -236,7 +236,7 @@ Tile with_repr(OpId op, Tile tile, DType repr) {
   OpContext& context = tile.context();
   const OpCall call{.op = op};
   const bool is_splat = tile.layout() == Layout::splat;
-  if (tile.layout() == Layout::repeated) tile = tile.materialized();
+  if (!is_splat) tile = tile.materialized();
   uint64_t element = 0;
   BlockPtr block = is_splat ? BlockPtr() : context.pool->allocate(tile.size() * storage_bytes(repr));
   const void* pointer = TileParts::bytes(tile);

@@ -29,6 +29,8 @@ enum class Layout : uint8_t {
   dense,     // row-major elements in a block
   splat,     // every element is the same; rank-0 tiles are always splats, so scalars never allocate
   repeated,  // a lazy broadcast or iota: element i (row-major) is block element (i / repeat_inner()) % repeat_period()
+  rows,      // rows of somebody else's memory that stand apart: element i is block element
+             // (i / row_length()) * row_stride() + i % row_length()
   shape_only,  // no data: a recording run, in which only types and shapes flow
 };
 
@@ -136,9 +138,11 @@ class Tile {
   }
   int64_t repeat_inner() const { return inner_; }    // repeated only
   int64_t repeat_period() const { return period_; }  // repeated only: elements in the block
+  int64_t row_length() const { return inner_; }      // rows only
+  int64_t row_stride() const { return period_; }     // rows only
   bool sole_owner() const { return block_.unique(); }
   // Elements offset .. offset + n in repr, consecutive, whatever the layout: the tile's own bytes when it is dense,
-  // else written to scratch (room for n elements).
+  // else written to scratch (room for n elements); returns where they are.
   const void* strip(int64_t offset, int64_t n, void* scratch) const;
 
   bool all_defined() const { return !undefined_; }
@@ -163,6 +167,7 @@ class Tile {
 
  private:
   friend struct TileParts;  // the operations' own access
+  void copy_rows(int64_t offset, int64_t n, std::byte* to) const;
   OpContext* context_ = nullptr;
   DType dtype_ = DType::f32;
   DType repr_ = DType::f32;

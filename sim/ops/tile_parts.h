@@ -13,7 +13,7 @@ struct TileParts {
   static const BlockPtr& shadow(const Tile& tile) { return tile.undefined_; }
   static void set_shadow(Tile& tile, BlockPtr shadow) { tile.undefined_ = std::move(shadow); }
 
-  // The block's elements, dense or repeated; for a splat the address of its bits.
+  // The block's elements, dense, repeated or in rows; for a splat the address of its bits.
   static const std::byte* bytes(const Tile& tile) {
     return tile.layout_ == Layout::splat ? reinterpret_cast<const std::byte*>(&tile.splat_bits_) : tile.block_.data();
   }
@@ -41,6 +41,15 @@ struct TileParts {
     tile.block_ = std::move(block);
     tile.inner_ = inner;
     tile.period_ = period;
+    return tile;
+  }
+  // block: the first row's.
+  static Tile rows(OpContext& context, DType dtype, const Shape& shape, BlockPtr block, int64_t length,
+                   int64_t stride) {
+    Tile tile = make(context, dtype, shape, Layout::rows);
+    tile.block_ = std::move(block);
+    tile.inner_ = length;
+    tile.period_ = stride;
     return tile;
   }
   // The same storage under another declared type of equal width, or another shape of equal size.

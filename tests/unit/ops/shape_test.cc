@@ -156,8 +156,7 @@ TEST_F(ShapeOps, RowsOfOneElementStayLazyWhenWidenedOrCut) {
       {"concatenate along the rows", concatenate(std::vector<Tile>{wide, wide}, 0),
        concatenate(std::vector<Tile>{wide.materialized(), wide}, 0), Layout::dense},
       {"repeat of equal rows", repeat(down, 2, 1), repeat(down.materialized(), 2, 1), Layout::dense},
-      {"slice of equal rows", slice(down, {0, 8}, {6, 64}), slice(down.materialized(), {0, 8}, {6, 64}),
-       Layout::dense},
+      {"slice of equal rows", slice(down, {0, 8}, {6, 64}), slice(down.materialized(), {0, 8}, {6, 64}), Layout::dense},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.what);
