@@ -105,20 +105,29 @@ double row_registers_in_use(const Target& target) {
   return target.generation() == 5 ? 12 : 4;
 }
 
+void Waits::settle() {
+  for (std::vector<double>* sums : {&at_once_, &as_pushed_, &as_back_})
+    for (size_t p = 1; p < sums->size(); ++p) (*sums)[p] += (*sums)[p - 1];
+}
+
 double Waits::at(double time) const {
-  const auto reached = [](double after, bool by_rows) {
-    return by_rows ? std::clamp(after, 0.0, 1.0) : after > 0 ? 1.0 : 0.0;
+  const auto until = [](const std::vector<double>& sums, int p) {
+    return p < 0 ? 0.0 : sums[std::min(static_cast<size_t>(p), sums.size() - 1)];
   };
-  double alive = 0;
-  for (const Change& c : changes_) alive += c.registers * reached(time - c.time, c.by_rows);
+  const auto of = [&](const std::vector<double>& sums, int p) { return until(sums, p) - until(sums, p - 1); };
+  const int p = static_cast<int>(time);
+  double alive = until(at_once_, time > p ? p : p - 1) + until(as_pushed_, p - 1) + (time - p) * of(as_pushed_, p) +
+                 until(as_back_, p - 2);
+  for (int back = std::max(0, p - 1); back <= p && back < static_cast<int>(under_way_.size()); ++back)
+    alive += std::clamp(time - back - under_way_[static_cast<size_t>(back)], 0.0, 1.0) * of(as_back_, back);
   return alive;
 }
 
 double Waits::most() const {
   double peak = 0;  // between these times it changes steadily
   for (size_t i = 0; i < under_way_.size(); ++i) {
-    const int p = static_cast<int>(i);
-    for (double time : {p + 1.0, back(p), back(p) + 1}) peak = std::max(peak, at(time));
+    const double p = static_cast<double>(i), back = p + under_way_[i];
+    for (double time : {p + 1, back, back + 1}) peak = std::max(peak, at(time));
   }
   return peak;
 }

@@ -37,31 +37,35 @@ RowStream row_stream(const Body& body, const Block& block, const std::vector<int
 double row_registers_in_use(const Target& target);
 
 // Registers that wait, over time. Time counts phases: from p to p + 1 the reductions of phase p are pushed, group by
-// group, and what waits for the groups comes and goes with them.
+// group, and what waits for the groups comes and goes with them. First everything is added, then `settle`, then asked.
 class Waits {
  public:
-  explicit Waits(std::vector<double> under_way) : under_way_(std::move(under_way)) {}
+  explicit Waits(const std::vector<double>& under_way)
+      : under_way_(under_way),
+        at_once_(under_way.size() + 2),
+        as_pushed_(under_way.size() + 2),
+        as_back_(under_way.size() + 2) {}
 
   // What is made and last used as phases `from` and `to` begin.
-  void add(double registers, double from, double to) {
-    changes_.push_back({registers, from, false});
-    changes_.push_back({-registers, to, false});
+  void add(double registers, int from, int to) {
+    at_once_[static_cast<size_t>(from)] += registers;
+    at_once_[static_cast<size_t>(to)] -= registers;
   }
-  // What comes (or goes: negative) group by group, the first at `time`.
-  void add_rows(double registers, double time) { changes_.push_back({registers, time, true}); }
+  // What comes (or goes: negative) group by group, with the pushes of `phase`; with its results (of -1: from the
+  // start).
+  void add_as_pushed(double registers, int phase) { as_pushed_[static_cast<size_t>(phase)] += registers; }
+  void add_as_back(double registers, int phase) {
+    if (phase < 0) return add_as_pushed(registers, 0);
+    as_back_[static_cast<size_t>(phase)] += registers;
+  }
+  void settle();
 
-  // When the first group is back from phase `p`.
-  double back(int p) const { return p < 0 ? 0 : p + under_way_[static_cast<size_t>(p)]; }
   double at(double time) const;
   double most() const;
 
  private:
-  struct Change {
-    double registers, time;
-    bool by_rows;
-  };
   std::vector<double> under_way_;
-  std::vector<Change> changes_;
+  std::vector<double> at_once_, as_pushed_, as_back_;  // by phase; settled: of all phases until this one
 };
 
 }  // namespace tilecheck::fit

@@ -260,8 +260,8 @@ class Pressure {
         const bool waits_anyway =
             !rows.folds_registers && taken >= 0 && last_use(taken, block, phase, users) > phase[i];
         const auto groups = static_cast<double>(registers(op.out[0]));
-        if (!waits_anyway) waits.add_rows(groups, waits.back(phase[i] - 1));
-        if (!waits_anyway) waits.add_rows(-groups, phase[i]);
+        if (!waits_anyway) waits.add_as_back(groups, phase[i] - 1);
+        if (!waits_anyway) waits.add_as_pushed(-groups, phase[i]);
       }
       const int made = phase[i] + (is_barrier(op.kind) ? 1 : 0);
       for (ValueId v : op.out) {
@@ -275,6 +275,7 @@ class Pressure {
           waits.add(size, made, last);
       }
     }
+    waits.settle();
     return waits;
   }
 
@@ -292,10 +293,10 @@ class Pressure {
     if (is_result ? last < made : last <= made) return;
     const double made_early = is_result ? 1 : rows.early_share[static_cast<size_t>(made)];
     const double used_early = last == latest ? 1 : rows.early_share[static_cast<size_t>(last)];
-    waits.add_rows(size * made_early, waits.back(made - 1));
-    waits.add_rows(size * (1 - made_early), made);
-    waits.add_rows(-size * used_early, waits.back(last - 1));
-    waits.add_rows(-size * (1 - used_early), last);
+    waits.add_as_back(size * made_early, made - 1);
+    waits.add_as_pushed(size * (1 - made_early), made);
+    waits.add_as_back(-size * used_early, last - 1);
+    waits.add_as_pushed(-size * (1 - used_early), last);
   }
 
   // 16 bits of a load, widened: the packed half is kept and widened again where it is needed much later.

@@ -120,11 +120,14 @@ TEST(VmemRows, LoadsNeededAgainSoonAreKept) {
 
 TEST(VmemRows, FewGroupsAllWait) {
   Waits waits({1, 1});
-  waits.add_rows(10, 0);
-  waits.add_rows(-10, waits.back(1));
+  waits.add_as_pushed(10, 0);
+  waits.add_as_back(-10, 1);
   waits.add(3, 1, 2);
+  waits.settle();
   EXPECT_DOUBLE_EQ(waits.at(0.5), 5);
+  EXPECT_DOUBLE_EQ(waits.at(1), 10);
   EXPECT_DOUBLE_EQ(waits.at(1.5), 13);
+  EXPECT_DOUBLE_EQ(waits.at(2.5), 5);
   EXPECT_DOUBLE_EQ(waits.most(), 13);
 }
 
