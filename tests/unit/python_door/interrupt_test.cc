@@ -84,15 +84,5 @@ TEST_F(InterruptAction, AHandlerForOneSignalIsGoneAfterIt) {
   EXPECT_EQ(current().sa_handler, SIG_DFL);
 }
 
-TEST_F(InterruptAction, WhereThereIsNoHandlerNothingChanges) {
-  for (void (*none)(int) : {SIG_DFL, SIG_IGN}) {
-    struct sigaction a {};
-    a.sa_handler = none;
-    sigaction(SIGINT, &a, nullptr);
-    const InterruptWatch watch;
-    EXPECT_EQ(current().sa_handler, none);
-  }
-}
-
 }  // namespace
 }  // namespace tilecheck::python

@@ -249,7 +249,7 @@ TEST_F(Interrupt, MayComeAtAnyTime) {
     }
   });
   on_threads(3, [](int) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 2000 || handled == 0; ++i) {
       const InterruptWatch watch;
       watch.interrupted();
     }
