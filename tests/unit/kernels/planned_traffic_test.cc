@@ -2,6 +2,7 @@
 #include "sim/spec/planned_traffic.h"
 
 #include "harness/array_reader.h"
+#include "harness/fit.h"
 #include "sim/spec/traffic.h"
 #include "tests/unit/kernels/run_kernel.h"
 
@@ -35,6 +36,21 @@ TEST(PlannedTraffic, OfEveryKernelAsWalked) {
     ++count;
   }
   EXPECT_GT(count, 10);
+}
+
+TEST(PlannedTraffic, FitNamesTheWindowsThatItDoesNotCount) {
+  KernelCase c;
+  c.spec.name = "hashed";
+  c.spec.grid = {1000, 1000};
+  Window w{.name = "table", .dtype = DType::f32, .array = {88, 128}, .block = {8, 128}};
+  w.index = [](Index i, Index j) { return Indices{(i.value() * 7 + j.value() * 5) % 11, 0}; };
+  c.spec.in = {w};
+  w.name = "o";
+  w.index = [](Index i, Index) { return Indices{i % 11, 0}; };
+  c.spec.out = {w};
+  const SubjectTraffic traffic = subject_traffic(subject_of(c, "hashed"));
+  EXPECT_EQ(traffic.unknown, "counting the blocks of 'table' takes more than 100000 evaluations of index maps");
+  EXPECT_TRUE(traffic.windows.empty());
 }
 
 TEST(PlannedTraffic, OfFlashAttentionWithTailsAsWalked) {
