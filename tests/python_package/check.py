@@ -101,6 +101,10 @@ def check_use(work, python):
            "ran on TPU v6 lite", "tilecheck: 1 kernels, 1 calls")
     expect(run([python, "-m", "pytest", "-q", "--tilecheck", "--tilecheck-target", "v5p", "test_suite.py"], work, env=clean),
            "1 passed", "1 kernels, 1 calls")
+    # The package's own tests, of those that start where a user does; all of them run on the sources (CTest's `python`).
+    tests = PACKAGE / "tests"
+    print(run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests / "test_analysis.py",
+               f"{tests / 'test_exec.py'}::test_the_command_finds_the_package"], work, env=clean).strip().splitlines()[-1])
 
 
 def main():
