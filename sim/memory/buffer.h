@@ -70,9 +70,9 @@ struct Buffer {
     filled = true;
     if (held.has_value()) held = {};
   }
-  // Every element is to be `value`'s, a tile of this dtype that is not dense: it is laid out when an access needs bytes.
-  // A value broadcast along lanes, as kernels keep row maxima and sums, is then never expanded. Only with a block; not
-  // the tile's shadow.
+  // Every element is to be `value`'s, a tile of this dtype that is not dense: it is laid out when an access needs
+  // bytes. A value broadcast along lanes, as kernels keep row maxima and sums, is then never expanded. Only with a
+  // block; not the tile's shadow.
   void hold(Tile value) {
     filled = false;
     held = std::move(value);
