@@ -45,23 +45,72 @@ size_t chain_length(std::span<const Instr> instrs) {
   return n;
 }
 
+// Whether a pure operation's place may be after this instruction instead of before it.
+bool lets_pass(const Instr& between, const Instr& moved) {
+  if (!between.op || !between.blocks.empty()) return false;
+  const Effect effect = info(between.op->code).effect;
+  if (effect != Effect::pure && effect != Effect::read) return false;
+  for (const Slot& operand : moved.in) {
+    for (size_t i = 0; i < between.in.size(); ++i)
+      if (is_tile(between.in[i]) && between.in[i].index == operand.index && (between.dies >> i & 1u)) return false;
+    if (std::ranges::find(between.drop, operand.index) != between.drop.end()) return false;
+  }
+  return true;
+}
+
+// Moves each operation down to the one that alone uses its result, past loads and what computes other values.
+void bring_together(std::vector<Instr>& instrs) {
+  const auto uses_result = [](const Instr& instr, const Instr& before) {
+    return std::ranges::any_of(instr.in,
+                               [&](const Slot& slot) { return is_tile(slot) && slot.index == before.out[0].index; });
+  };
+  for (size_t i = instrs.size(); i-- > 0;) {
+    if (!instrs[i].drop.empty() || !(is_elementwise(instrs[i]) || is_matmul(instrs[i]))) continue;
+    size_t user = i + 1;
+    while (user < instrs.size() && !uses_result(instrs[user], instrs[i]) && lets_pass(instrs[user], instrs[i])) ++user;
+    if (user == i + 1 || user == instrs.size() || !continues(instrs[i], instrs[user])) continue;
+    const auto at = [&](size_t k) { return instrs.begin() + static_cast<std::ptrdiff_t>(k); };
+    std::rotate(at(i), at(i + 1), at(user));
+  }
+}
+
 void run_each(Activation& frame, std::span<const Instr> instrs) {
   for (const Instr& instr : instrs) instr.run(frame, instr);
 }
 
-// addend + matmul in one. False: nothing has been done.
-bool run_added(Activation& frame, const Instr& product, const Instr& sum) {
-  if (sum.call->op != OpId::addf || !uses(sum, 1, product) || uses(sum, 0, product)) return false;
+bool is_scaling(const Instr& instr, const Instr& product) {
+  return instr.call->op == OpId::mulf && uses(instr, 0, product) && !uses(instr, 1, product);
+}
+bool is_sum(const Instr& instr, const Instr& before) {
+  return instr.call->op == OpId::addf && uses(instr, 1, before) && !uses(instr, 0, before);
+}
+
+// A matmul with the scaling, the addition or both that follow it, in one. Returns how many instructions that were; 0:
+// nothing has been done.
+size_t run_ended(Activation& frame, std::span<const Instr> instrs) {
+  const Instr& product = instrs[0];
   OpContext& context = frame.core->ops();
   const size_t n = product.in.size();
   std::array<const Tile*, 3> seen{};
   for (size_t i = 0; i < n; ++i) seen[i] = &frame.tiles[product.in[i].index];
-  if (!can_add_to_matmul(context, *product.call, {seen.data(), n}, frame.tiles[sum.in[0].index])) return false;
+  const auto may = [&](const Instr* scale, const Instr* add) {
+    return can_end_matmul(context, *product.call, {seen.data(), n}, scale ? &frame.tiles[scale->in[1].index] : nullptr,
+                          add ? &frame.tiles[add->in[0].index] : nullptr);
+  };
+  const Instr* scale = is_scaling(instrs[1], product) && may(&instrs[1], nullptr) ? &instrs[1] : nullptr;
+  size_t done = scale ? 2 : 1;
+  const Instr* add = done < instrs.size() && is_sum(instrs[done], instrs[done - 1]) && may(scale, &instrs[done])
+                         ? &instrs[done]
+                         : nullptr;
+  if (!scale && !add) return 0;
+  done += add != nullptr;
   std::array<Tile, 3> operands;
   for (size_t i = 0; i < n; ++i) operands[i] = take_tile(frame, product, i);
-  frame.tiles[sum.out[0].index] =
-      apply_added(context, *product.call, {operands.data(), n}, *sum.call, take_tile(frame, sum, 0));
-  return true;
+  MatmulEnd end;
+  if (scale) end.scale = scale->call, end.factor = take_tile(frame, *scale, 1);
+  if (add) end.add = add->call, end.addend = take_tile(frame, *add, 0);
+  frame.tiles[instrs[done - 1].out[0].index] = apply_ended(context, *product.call, {operands.data(), n}, end);
+  return done;
 }
 
 // The instructions over strips. False: nothing has been done.
@@ -107,9 +156,9 @@ bool has_dense_operand(const Activation& frame, const Instr& instr) {
 void run_joined(Activation& frame, const Instr& instr) {
   std::span<const Instr> rest = instr.blocks[0].instrs;
   if (is_matmul(rest[0])) {
-    const size_t done = run_added(frame, rest[0], rest[1]) ? 2 : 1;
-    if (done == 1) run_each(frame, rest.first(1));
-    rest = rest.subspan(done);
+    const size_t done = run_ended(frame, rest);
+    if (done == 0) run_each(frame, rest.first(1));
+    rest = rest.subspan(std::max<size_t>(done, 1));
   }
   // What repeats is computed once per period, not stretched to whole tiles.
   while (!rest.empty() && !has_dense_operand(frame, rest[0])) {
@@ -122,6 +171,7 @@ void run_joined(Activation& frame, const Instr& instr) {
 }  // namespace
 
 void join_chains(Code& code) {
+  bring_together(code.instrs);
   std::vector<Instr> joined;
   std::span<Instr> rest = code.instrs;
   while (!rest.empty()) {

@@ -85,12 +85,14 @@ Tile apply(OpContext& context, const OpCall& call, std::span<Tile> operands) {
   return tile;
 }
 
-Tile apply_added(OpContext& context, const OpCall& call, std::span<Tile> operands, const OpCall& add, Tile addend) {
+Tile apply_ended(OpContext& context, const OpCall& call, std::span<Tile> operands, const MatmulEnd& end) {
   const TypeAndShape result = type_of(call, operands);
-  Tile tile = run_matmul(context, call, operands, result, &addend);
+  Tile tile =
+      run_matmul(context, call, operands, result, end.scale ? &end.factor : nullptr, end.add ? &end.addend : nullptr);
   if (context.observer) {
     context.observer->on_op(call, operands, tile);
-    context.observer->on_op(add, {&addend, 1}, tile);
+    if (end.scale) context.observer->on_op(*end.scale, {&end.factor, 1}, tile);
+    if (end.add) context.observer->on_op(*end.add, {&end.addend, 1}, tile);
   }
   return tile;
 }

@@ -1,6 +1,6 @@
 // Operations that run together, so that what passes between them stays in registers or in the first-level cache:
-// elementwise ones over strips, and a matmul with the addition that follows it. The bits are those of one whole-tile
-// operation after another.
+// elementwise ones over strips, and a matmul with the scaling and the addition that follow it. The bits are those of
+// one whole-tile operation after another.
 #pragma once
 
 #include <array>
@@ -35,11 +35,19 @@ bool can_run_chain(const OpContext& context, const Chain& chain, std::span<const
 // result that has no elements and without operands.
 Tile run_chain(OpContext& context, const Chain& chain, std::span<Tile> tiles);
 
-// Whether apply_added() may: a product in f32, all defined, and a dense addend.
-bool can_add_to_matmul(const OpContext& context, const OpCall& call, std::span<const Tile* const> operands,
-                       const Tile& addend);
+// What becomes of a product in f32 before it is written: product * factor, then addend + that.
+struct MatmulEnd {
+  const OpCall* scale = nullptr;  // mulf; null: no factor
+  Tile factor;                    // of the product's shape: a splat, or a repeat of one element a row
+  const OpCall* add = nullptr;    // addf; null: no addend
+  Tile addend;                    // of the product's shape, dense
+};
 
-// apply(add, {addend, apply(call, operands)}), of a matmul and an addf of equal shapes.
-Tile apply_added(OpContext& context, const OpCall& call, std::span<Tile> operands, const OpCall& add, Tile addend);
+// Whether apply_ended() may with these, null where there is none: a product in f32, all defined.
+bool can_end_matmul(const OpContext& context, const OpCall& call, std::span<const Tile* const> operands,
+                    const Tile* factor, const Tile* addend);
+
+// What apply() gives of the matmul, the multiplication and the addition, one after another.
+Tile apply_ended(OpContext& context, const OpCall& call, std::span<Tile> operands, const MatmulEnd& end);
 
 }  // namespace tilecheck

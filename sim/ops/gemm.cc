@@ -49,8 +49,8 @@ constexpr int64_t panel_columns() {
   return 2 * static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
-// One panel's part of a product: out[rows, columns] (+)= a[rows, k] b[k, columns], then out = addend + out, where there
-// is one, of out's strides. b has b_stride elements from row to row.
+// One panel's part of a product: out[rows, columns] (+)= a[rows, k] b[k, columns]. Then, where there are such, out =
+// out * factor (one a row) and out = addend + out, of out's strides. b has b_stride elements from row to row.
 template <class T>
 struct Panel {
   Matrix<T> a;
@@ -61,11 +61,14 @@ struct Panel {
   int64_t k;
   bool accumulate;
   const T* addend;
+  const T* factor;
+  int64_t factor_step;
 };
 
 // Rows first .. first + kRows of a panel of two vectors.
 template <int kRows, class T>
-HWY_INLINE void multiply_block(const Panel<T>& panel, const T* a, T* HWY_RESTRICT out, const T* HWY_RESTRICT addend) {
+HWY_INLINE void multiply_block(const Panel<T>& panel, const T* a, T* HWY_RESTRICT out, const T* HWY_RESTRICT addend,
+                               const T* factor) {
   const hn::ScalableTag<T> d;
   using V = decltype(hn::Zero(d));
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -89,6 +92,13 @@ HWY_INLINE void multiply_block(const Panel<T>& panel, const T* a, T* HWY_RESTRIC
     a += column_stride;
     b += b_stride;
   }
+  if (factor)
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const V x = hn::Set(d, factor[i * panel.factor_step]);
+      sums[i][0] = hn::Mul(sums[i][0], x);
+      sums[i][1] = hn::Mul(sums[i][1], x);
+    }
   if (addend)
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
@@ -103,9 +113,10 @@ HWY_INLINE void multiply_block(const Panel<T>& panel, const T* a, T* HWY_RESTRIC
 }
 
 template <int kRows, class T>
-HWY_NOINLINE void multiply_last_rows(int64_t rows, const Panel<T>& panel, const T* a, T* out, const T* addend) {
-  if (rows == kRows) return multiply_block<kRows, T>(panel, a, out, addend);
-  if constexpr (kRows > 1) multiply_last_rows<kRows - 1, T>(rows, panel, a, out, addend);
+HWY_NOINLINE void multiply_last_rows(int64_t rows, const Panel<T>& panel, const T* a, T* out, const T* addend,
+                                     const T* factor) {
+  if (rows == kRows) return multiply_block<kRows, T>(panel, a, out, addend, factor);
+  if constexpr (kRows > 1) multiply_last_rows<kRows - 1, T>(rows, panel, a, out, addend, factor);
 }
 
 // m rows of a panel of two vectors. What a block needs comes in registers or was written long before: a load that spans
@@ -116,13 +127,15 @@ HWY_NOINLINE void multiply_whole(int64_t m, const Panel<T>& panel) {
   const T* a = panel.a.data;
   T* out = panel.out;
   const T* addend = panel.addend;
+  const T* factor = panel.factor;
   for (; m >= kRows; m -= kRows) {
-    multiply_block<kRows, T>(panel, a, out, addend);
+    multiply_block<kRows, T>(panel, a, out, addend, factor);
     a += kRows * panel.a.row_stride;
     out += kRows * panel.out_stride;
     if (addend) addend += kRows * panel.out_stride;
+    if (factor) factor += kRows * panel.factor_step;
   }
-  if (m > 0) multiply_last_rows<kRows - 1, T>(m, panel, a, out, addend);
+  if (m > 0) multiply_last_rows<kRows - 1, T>(m, panel, a, out, addend, factor);
 }
 
 // m rows of a panel of which `columns` columns count.
@@ -140,6 +153,7 @@ HWY_NOINLINE void multiply_narrow(int64_t m, int64_t columns, const Panel<T>& pa
     const int64_t rows = std::min<int64_t>(kRows, m - i);
     T* to = panel.out + i * panel.out_stride;
     part.a.data = panel.a.data + i * panel.a.row_stride;
+    if (panel.factor) part.factor = panel.factor + i * panel.factor_step;
     if (panel.accumulate)
       for (int64_t r = 0; r < rows; ++r) std::memcpy(edge + r * kColumns, to + r * panel.out_stride, bytes);
     multiply_whole(rows, part);
@@ -259,6 +273,8 @@ class Product {
         b_{reinterpret_cast<const S*>(call.rhs.data), call.rhs.row_stride, call.rhs.column_stride},
         out_(reinterpret_cast<T*>(call.out)),
         addend_(reinterpret_cast<const T*>(call.addend)),
+        factor_(reinterpret_cast<const T*>(call.factor)),
+        factor_step_(call.factor_step),
         accumulate_(call.accumulate),
         packs_(kWidens || b_.column_stride != 1 || call.m > 2 * block_rows<T>()),
         rows_(std::max(kMinRows, kRowsBytes / static_cast<int64_t>(sizeof(T)) / std::clamp<int64_t>(k_, 1, kDepth))),
@@ -285,6 +301,7 @@ class Product {
     const int64_t k = std::min(kDepth, k_ - first), columns = std::min(kColumns, n_ - from);
     T* const packed = reinterpret_cast<T*>(room_.data()) + panel * kPanelSize;
     const int64_t at = row * n_ + from;
+    const bool ends = first + k == k_;
     Panel<T> part = {.a = {a_.data + row * a_.row_stride + first * a_.column_stride, a_.row_stride, a_.column_stride},
                      .b = packed,
                      .b_stride = kColumns,
@@ -292,7 +309,9 @@ class Product {
                      .out_stride = n_,
                      .k = k,
                      .accumulate = accumulate_ || first > 0,
-                     .addend = addend_ && first + k == k_ ? addend_ + at : nullptr};
+                     .addend = addend_ && ends ? addend_ + at : nullptr,
+                     .factor = factor_ && ends ? factor_ + row * factor_step_ : nullptr,
+                     .factor_step = factor_step_};
     if (packs_ || columns < kColumns) {
       if (row == 0) pack_panel(b_, first, k, from, columns, packed);
     } else if constexpr (!kWidens) {
@@ -311,6 +330,8 @@ class Product {
   Matrix<S> b_;
   T* out_;
   const T* addend_;
+  const T* factor_;
+  int64_t factor_step_;
   bool accumulate_;
   bool packs_;             // which pays when several row blocks use a panel
   int64_t rows_, panels_;  // how many of them meet at a time

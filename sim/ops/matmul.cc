@@ -219,7 +219,7 @@ Passes passes_of(Precision precision, Numerics numerics, DType lhs, DType rhs) {
 }  // namespace
 
 Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands, const TypeAndShape& result,
-                const Tile* addend) {
+                const Tile* factor, const Tile* addend) {
   const DotDims& dot = call.dot;
   const Dims permutation = result_permutation(dot);
   Tile* accumulator = operands.size() > 2 && operands[2].has_value() ? &operands[2] : nullptr;
@@ -240,6 +240,7 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   const int64_t size = lhs.batch * lhs.kept * rhs.kept;
   bool accumulate = false;
   BlockPtr block = start_block(context, accumulator, chain, size, accumulate);
+  const int64_t factor_step = factor && factor->layout() == Layout::repeated ? 1 : 0;
   const auto add_product = [&](const Tile& left, const Tile& right, bool is_last) {
     for (int64_t b = 0; b < lhs.batch; ++b) {
       const int64_t bytes = storage_bytes(chain);
@@ -254,6 +255,8 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
             .accumulate = accumulate,
             .pool = context.pool,
             .addend = addend && is_last ? TileParts::bytes(*addend) + b * lhs.kept * rhs.kept * bytes : nullptr,
+            .factor = factor && is_last ? TileParts::bytes(*factor) + b * lhs.kept * factor_step * bytes : nullptr,
+            .factor_step = factor_step,
             .rhs_is_bf16 = rhs_is_bf16});
     }
     accumulate = true;
@@ -290,14 +293,20 @@ Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands
   return tile.reshaped(result.shape);
 }
 
-bool can_add_to_matmul(const OpContext& context, const OpCall& call, std::span<const Tile* const> operands,
-                       const Tile& addend) {
+bool can_end_matmul(const OpContext& context, const OpCall& call, std::span<const Tile* const> operands,
+                    const Tile* factor, const Tile* addend) {
   if (context.record_only || context.numerics == Numerics::f64) return false;
   if (call.dtype != DType::f32 || !result_permutation(call.dot).empty()) return false;
-  if (addend.dtype() != DType::f32 || addend.layout() != Layout::dense || !addend.all_defined()) return false;
   for (const Tile* operand : operands)
     if (!operand->all_defined() || operand->size() == 0) return false;
-  return true;
+  const auto is_usable = [](const Tile& tile) { return tile.dtype() == DType::f32 && tile.all_defined(); };
+  if (addend && !(is_usable(*addend) && addend->layout() == Layout::dense)) return false;
+  if (!factor) return true;
+  int64_t columns = 1;
+  for (int64_t d : call.dot.rhs_keep) columns *= operands[1]->shape()[static_cast<int>(d)];
+  const bool is_of_rows = factor->layout() == Layout::repeated && factor->repeat_inner() == columns &&
+                          factor->repeat_period() * columns == factor->size();
+  return is_usable(*factor) && (factor->layout() == Layout::splat || is_of_rows);
 }
 
 }  // namespace tilecheck

@@ -12,9 +12,9 @@ Tile run_pack(OpContext& context, const OpCall& call, std::span<const Tile> oper
 Tile run_unpack(OpContext& context, const OpCall& call, Tile from, const TypeAndShape& result);
 Tile run_reduce(OpContext& context, const OpCall& call, std::span<Tile> operands, const TypeAndShape& result);
 Tile run_argument(OpContext& context, const OpCall& call, Tile from, const TypeAndShape& result);
-// addend, of the result's shape and chain type, only where can_add_to_matmul(): addend + the product.
+// factor and addend, which may be null: see MatmulEnd; only where can_end_matmul().
 Tile run_matmul(OpContext& context, const OpCall& call, std::span<Tile> operands, const TypeAndShape& result,
-                const Tile* addend = nullptr);
+                const Tile* factor = nullptr, const Tile* addend = nullptr);
 
 // The same elements converted by `op` to another storage (f32 for sums of narrow types, say), which becomes the
 // declared type too. Dense, or a splat for a splat.

@@ -206,7 +206,7 @@ void sum_of_product(benchmark::State& state, bool together) {
   const OpCall product{.op = OpId::matmul, .dtype = DType::f32, .dot = DotDims::plain()}, add{.op = OpId::addf};
   for (auto _ : state) {
     Tile operands[] = {a, b};
-    Tile d = together ? apply_added(bench.context, product, operands, add, c) : c + matmul(a, b);
+    Tile d = together ? apply_ended(bench.context, product, operands, {.add = &add, .addend = c}) : c + matmul(a, b);
     benchmark::DoNotOptimize(d);
   }
   flops(state, 2.0 * static_cast<double>(n * n * n));

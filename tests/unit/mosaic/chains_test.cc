@@ -111,14 +111,33 @@ TEST(Chains, GiveTheSameBits) {
   }
 }
 
-// What stands between two operations keeps them apart, whether it uses their values or not.
-TEST(Chains, NothingMovesPastAnotherOperation) {
+// What may change something keeps two operations apart, whether it uses their values or not.
+TEST(Chains, NothingMovesPastAStore) {
   const Module module = kernel_of([](BlockBuilder& b, ValueId x, ValueId y, const Type*) {
     const ValueId less = b.binary("arith.subf", x, y);
     b.store(y, b.arg(2), {b.index(0), b.index(0)});
     return b.binary("arith.mulf", less, y);
   });
   EXPECT_EQ(joined(module), 0u);
+}
+
+TEST(Chains, OperationsMovePastLoads) {
+  const HostArray x = counting(-3, 0.37), y = counting(2, -0.11);
+  for (const bool still_used : {false, true}) {
+    const Module module = kernel_of([&](BlockBuilder& b, ValueId first, ValueId second, const Type*) {
+      const ValueId less = b.binary("arith.subf", first, second);
+      const ValueId again = b.load(b.arg(1), {b.index(0), b.index(0)});
+      // Its last use, which ends it.
+      const ValueId other = b.unary("math.absf", still_used ? first : again);
+      return b.binary("arith.maximumf", b.binary("arith.mulf", less, again), other);
+    });
+    EXPECT_EQ(joined(module), still_used ? 2u : 3u);
+    const LaunchResult r = result_of(module, {x, y});
+    for (int64_t i = 0; i < x.size(); ++i) {
+      const float a = x.as<float>()[i], b = y.as<float>()[i];
+      ASSERT_EQ(r.devices[0].out[0].as<float>()[i], std::fmax((a - b) * b, std::fabs(still_used ? a : b)));
+    }
+  }
 }
 
 TEST(Chains, CountEachOperation) {
@@ -161,35 +180,34 @@ TEST(Chains, UndefinedElementsAreSeen) {
   }
 }
 
-// acc + x y^T, as Pallas' matmul accumulates: in one, and the same as a product and a sum.
-TEST(Chains, AProductAndItsSum) {
-  ModuleBuilder m;
-  const Type* block = m.memref(DType::f32, {16, 128});
-  const Type* square = m.memref(DType::f32, {16, 16});
-  const Type* value = m.vector(DType::f32, {16, 16});
-  m.kernel("k", {.windows = {{block, ""}, {block, ""}, {square, ""}}}, [&](BlockBuilder& b) {
-    const ValueId c0 = b.index(0);
-    const ValueId x = b.load(b.arg(0), {c0, c0}), y = b.load(b.arg(1), {c0, c0});
-    const ValueId start = b.load(b.arg(0), {c0, c0}, {16, 16});
-    const ValueId product =
-        b.op("tpu.matmul", {x, y, b.splat(value, 0)}, {value}, {{"transpose_rhs", b.module().boolean(true)}});
-    b.store(b.binary("arith.addf", start, product), b.arg(2), {c0, c0});
-  });
-  const Module module = m.finish();
-  ASSERT_EQ(joined(module), 2u);
+// acc + p y * rows, as Pallas' matmul and flash attention accumulate: in one, and the same as one after another.
+TEST(Chains, AProductWithItsFactorAndItsSum) {
   const HostArray x = counting(-1, 0.013), y = counting(1, 0.07);
-  const ArrayType type = {DType::f32, {16, 128}};
-  const auto payload = Payload::make(open_kernel(call_of(module, {type, type}, {{DType::f32, {16, 16}}})));
-  const DeviceArgs args = payload->arguments(std::vector<HostArray>{x, y});
-  const LaunchResult r = launch(payload->spec({}), payload->body(), {&args, 1}, {});
-  ASSERT_TRUE(r.report.findings.empty());
-  EXPECT_EQ(r.report.counters.flops, 2 * 16 * 16 * 128);
-  for (int64_t i = 0; i < 16; ++i)
-    for (int64_t j = 0; j < 16; ++j) {
-      float sum = 0;
-      for (int64_t k = 0; k < 128; ++k) sum = std::fma(x.as<float>()[i * 128 + k], y.as<float>()[j * 128 + k], sum);
-      EXPECT_EQ(r.devices[0].out[0].as<float>()[i * 16 + j], x.as<float>()[i * 128 + j] + sum);
-    }
+  const float *p = x.as<float>(), *q = y.as<float>();
+  for (const auto& [scales, adds] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+    const Module module =
+        kernel_of([&, scales = scales, adds = adds](BlockBuilder& b, ValueId, ValueId second, const Type* value) {
+          const ValueId c0 = b.index(0);
+          const ValueId part = b.load(b.arg(0), {c0, c0}, {16, 16}), column = b.load(b.arg(1), {c0, c0}, {16, 1});
+          const ValueId rows = b.op("vector.broadcast", {column}, {value});
+          ValueId result = b.op("tpu.matmul", {part, second, b.splat(value, 0)}, {value});
+          const ValueId start = b.load(b.arg(0), {c0, c0});
+          if (scales) result = b.binary("arith.mulf", result, rows);
+          return adds ? b.binary("arith.addf", start, result) : result;
+        });
+    EXPECT_EQ(joined(module), size_t{1} + scales + adds);
+    const LaunchResult r = result_of(module, {x, y});
+    ASSERT_TRUE(r.report.findings.empty());
+    EXPECT_EQ(r.report.counters.flops, 2 * 16 * 16 * 128);
+    for (int64_t i = 0; i < 16; ++i)
+      for (int64_t j = 0; j < 128; ++j) {
+        float sum = 0;
+        for (int64_t k = 0; k < 16; ++k) sum = std::fma(p[i * 128 + k], q[k * 128 + j], sum);
+        if (scales) sum *= q[i * 128];
+        if (adds) sum = p[i * 128 + j] + sum;
+        ASSERT_EQ(r.devices[0].out[0].as<float>()[i * 128 + j], sum) << i << ", " << j;
+      }
+  }
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST_F(ChainTest, TheObserverIsToldOfEachStep) {
               testing::ElementsAre(std::pair(OpId::addf, int64_t{1024}), std::pair(OpId::exp, int64_t{1024})));
 }
 
-TEST_F(ChainTest, AnAddendJoinsTheProductLast) {
+TEST_F(ChainTest, AFactorAndAnAddendJoinTheProductLast) {
   const int64_t shapes[][3] = {{1, 1, 1},   {3, 5, 7},    {8, 32, 16},  {7, 33, 300},
                                {13, 50, 9}, {64, 64, 64}, {17, 47, 513}};
   const OpCall product{.op = OpId::matmul, .dtype = DType::f32, .dot = DotDims::plain()};
@@ -130,19 +130,42 @@ TEST_F(ChainTest, AnAddendJoinsTheProductLast) {
         context.numerics = numerics;
         const Tile a = random_tile(dtype, {m, k}, 1), b = random_tile(dtype, {k, n}, 2);
         const Tile addend = random_tile(DType::f32, {m, n}, 3), start = random_tile(DType::f32, {m, n}, 4);
+        const Tile rows = broadcast_to(random_tile(DType::f32, {m, 1}, 5), {m, n});
+        const Tile number = Tile::splat(context, DType::f32, {m, n}, 0.7);
         for (VectorIsa isa : {VectorIsa::best, VectorIsa::avx2}) {
           use_vector_isa(isa);
-          for (const std::vector<Tile>& operands : {std::vector<Tile>{a, b}, std::vector<Tile>{a, b, start}}) {
-            std::vector<const Tile*> seen;
-            for (const Tile& operand : operands) seen.push_back(&operand);
-            ASSERT_TRUE(can_add_to_matmul(context, product, seen, addend));
-            std::vector<Tile> used = operands;
-            const Tile got = apply_added(context, product, used, kAdd, addend);
-            EXPECT_EQ(bits_of(got), bits_of(addend + run(product, operands))) << m << "x" << n << "x" << k;
-          }
+          for (const std::vector<Tile>& operands : {std::vector<Tile>{a, b}, std::vector<Tile>{a, b, start}})
+            for (const Tile& factor : {Tile(), rows, number})
+              for (const Tile& last : {Tile(), addend}) {
+                std::vector<const Tile*> seen;
+                for (const Tile& operand : operands) seen.push_back(&operand);
+                const bool scales = factor.has_value(), adds = last.has_value();
+                if (!can_end_matmul(context, product, seen, scales ? &factor : nullptr, adds ? &last : nullptr)) {
+                  EXPECT_EQ(factor.layout(), Layout::dense) << "rows too short to stay a repeat";
+                  continue;
+                }
+                std::vector<Tile> used = operands;
+                const Tile got = apply_ended(context, product, used,
+                                             {scales ? &kMul : nullptr, factor, adds ? &kAdd : nullptr, last});
+                Tile expected = run(product, operands);
+                if (scales) expected = expected * factor;
+                if (adds) expected = last + expected;
+                EXPECT_EQ(bits_of(got), bits_of(expected)) << m << "x" << n << "x" << k;
+              }
           use_vector_isa(VectorIsa::best);
         }
       }
+}
+
+TEST_F(ChainTest, OnlyFactorsOfRowsJoinAProduct) {
+  const OpCall product{.op = OpId::matmul, .dtype = DType::f32, .dot = DotDims::plain()};
+  const Tile a = random_tile(DType::f32, {64, 8}, 1), b = random_tile(DType::f32, {8, 64}, 2);
+  const Tile* operands[] = {&a, &b};
+  const auto may = [&](const Tile& factor) { return can_end_matmul(context, product, operands, &factor, nullptr); };
+  EXPECT_TRUE(may(broadcast_to(random_tile(DType::f32, {64, 1}, 3), {64, 64})));
+  EXPECT_FALSE(may(broadcast_to(random_tile(DType::f32, {1, 64}, 3), {64, 64})));
+  EXPECT_FALSE(may(random_tile(DType::f32, {64, 64}, 3)));
+  EXPECT_FALSE(may(shadowed(Tile::splat(context, DType::f32, {64, 64}, 2), std::vector<int>(64 * 64, 15))));
 }
 
 }  // namespace
