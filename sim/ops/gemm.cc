@@ -189,32 +189,58 @@ HWY_INLINE void prefetch(const S* from, int64_t n) {
   for (int64_t i = 0; i < n; i += 64 / static_cast<int64_t>(sizeof(S))) __builtin_prefetch(from + i);
 }
 
-// Eight rows of eight consecutive floats, turned: to[j * to_stride + i] = from[i * from_stride + j].
-template <class S>
-HWY_INLINE void transpose_8x8(const S* from, int64_t from_stride, float* to, int64_t to_stride) {
-  const hn::FixedTag<float, 8> d;
-  const hn::Repartition<double, decltype(d)> pairs;
-  using V = decltype(hn::Zero(d));
-  V rows[8], turned[8];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) rows[i] = load_widened(d, from + i * from_stride);
-#pragma GCC unroll 4
-  for (int i = 0; i < 8; i += 2) {
-    turned[i] = hn::InterleaveLower(d, rows[i], rows[i + 1]);
-    turned[i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + 1]);
+// Words 0 .. 4 of rows `first`, first + 4, ...: as many rows as a vector has blocks of four.
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const std::byte* first, int64_t stride_bytes) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return hn::LoadU(d, reinterpret_cast<const float*>(first));
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t kRows = static_cast<int64_t>(hn::MaxLanes(D()) / 2);
+    return hn::Combine(d, load_blocks(half, first + kRows * stride_bytes, stride_bytes),
+                       load_blocks(half, first, stride_bytes));
   }
-#pragma GCC unroll 2
-  for (int i = 0; i < 8; i += 4)
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) {
-      const auto low = hn::BitCast(pairs, turned[i + h]), high = hn::BitCast(pairs, turned[i + h + 2]);
-      rows[i + 2 * h] = hn::BitCast(d, hn::InterleaveLower(pairs, low, high));
-      rows[i + 2 * h + 1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low, high));
-    }
+}
+
+// As many rows as D has lanes, of four consecutive 32-bit words each, turned: word j of each to columns[j].
+template <class D>
+HWY_INLINE void turn(D d, const std::byte* from, int64_t stride_bytes, hn::Vec<D>* columns) {
+  const hn::Repartition<double, D> pairs;
+  hn::Vec<D> rows[4];
 #pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    hn::StoreU(hn::ConcatLowerLower(d, rows[j + 4], rows[j]), d, to + j * to_stride);
-    hn::StoreU(hn::ConcatUpperUpper(d, rows[j + 4], rows[j]), d, to + (j + 4) * to_stride);
+  for (int i = 0; i < 4; ++i) rows[i] = load_blocks(d, from + i * stride_bytes, stride_bytes);
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    const auto first = half ? hn::InterleaveUpper(d, rows[0], rows[1]) : hn::InterleaveLower(d, rows[0], rows[1]);
+    const auto second = half ? hn::InterleaveUpper(d, rows[2], rows[3]) : hn::InterleaveLower(d, rows[2], rows[3]);
+    const auto low = hn::BitCast(pairs, first), high = hn::BitCast(pairs, second);
+    columns[2 * half] = hn::BitCast(d, hn::InterleaveLower(pairs, low, high));
+    columns[2 * half + 1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low, high));
+  }
+}
+
+// k's that turn_rows() takes at a time.
+template <class S>
+constexpr int64_t kTurned = 16 / static_cast<int64_t>(sizeof(S));
+
+// Rows of k elements that stand from_stride apart, as many as D has lanes, become columns of a panel: k a multiple of
+// kTurned.
+template <class D, class S>
+HWY_INLINE void turn_rows(D d, const S* from, int64_t from_stride, int64_t k, float* to, int64_t to_stride) {
+  for (int64_t p = 0; p < k; p += kTurned<S>, to += kTurned<S> * to_stride) {
+    hn::Vec<D> words[4];
+    turn(d, reinterpret_cast<const std::byte*>(from + p), from_stride * static_cast<int64_t>(sizeof(S)), words);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      if constexpr (std::is_same_v<S, float>) {
+        hn::StoreU(words[j], d, to + j * to_stride);
+      } else {  // two bf16 in a word
+        const hn::RebindToUnsigned<D> bits;
+        const auto both = hn::BitCast(bits, words[j]);
+        hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(both)), d, to + 2 * j * to_stride);
+        hn::StoreU(hn::BitCast(d, hn::And(both, hn::Set(bits, 0xffff0000u))), d, to + (2 * j + 1) * to_stride);
+      }
+    }
   }
 }
 
@@ -244,14 +270,17 @@ void pack_panel(const Matrix<S>& b, int64_t first, int64_t k, int64_t from, int6
   int64_t turned_k = 0, turned_columns = 0;
   if constexpr (std::is_same_v<T, float>)
     if (b.row_stride == 1) {
-      turned_k = k / 8 * 8;
-      turned_columns = columns / 8 * 8;
-      for (int64_t j = 0; j < turned_columns; j += 8) {
-        const S* rows = source + j * b.column_stride;
-        for (int64_t i = 0; i < 8; ++i) prefetch(rows + (kRowsAhead + i) * b.column_stride, k);
-        for (int64_t p = 0; p < turned_k; p += 8)
-          transpose_8x8(rows + p, b.column_stride, panel + p * kColumns + j, kColumns);
-      }
+      turned_k = k / kTurned<S> * kTurned<S>;
+      const auto turn_next = [&](auto d) HWY_ATTR {
+        constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(decltype(d)()));
+        for (; turned_columns + kLanes <= columns; turned_columns += kLanes) {
+          const S* rows = source + turned_columns * b.column_stride;
+          for (int64_t i = 0; i < kLanes; ++i) prefetch(rows + (kLanes + i) * b.column_stride, k);
+          turn_rows(d, rows, b.column_stride, turned_k, panel + turned_columns, kColumns);
+        }
+      };
+      turn_next(hn::ScalableTag<float>());
+      turn_next(hn::FixedTag<float, 8>());
     }
   for (int64_t p = 0; p < k; ++p) {
     T* row = panel + p * kColumns;
