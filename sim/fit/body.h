@@ -158,6 +158,9 @@ struct RefInfo {
   RefId base = kNone;
   std::vector<Offset> starts;
   Dims extent;
+  // Of a view with dimensions that are as long as is only known at run time: the lengths, one per dimension of `base`
+  // (shape and extent have 1 for these). Empty: shape says all.
+  std::vector<Offset> sizes;
 };
 
 // What a recording run saw a scalar be, over its inputs (grid coordinates and induction variables): row-major over

@@ -321,20 +321,26 @@ class BodyRules {
     };
     const int64_t lanes = target_.lanes();
     const int last = root.shape.rank() - 1;
-    if (s.columns != columns || !s.columns_known || s.column != 0) {
+    if (!s.columns_sized || s.columns != columns || !s.columns_known || s.column != 0) {
       const int64_t divisor = s.columns_known ? s.column : s.column_divisor;
       if (divisor % lanes != 0) return refuse("start", last, lanes);
-      if (s.columns % lanes != 0 && s.columns != columns) return refuse("size", last, lanes);
+      const bool is_whole = s.columns_sized && s.columns == columns;
+      if (s.columns_multiple % lanes != 0 && !is_whole) return refuse("size", last, lanes);
     }
-    if (width >= 32) return;
+    // Rows of 32 bits move one by one when it is known how many.
+    if (width >= 32) {
+      if (!s.rows_sized && s.rows_multiple % target_.sublanes() != 0) refuse("size", last - 1, target_.sublanes());
+      return;
+    }
     int64_t tile = row_tile(width, rows, target_);
     if (target_.generation() >= 7 && width == 16 && root.space == Space::vmem && rows % 16 == 0) tile = 16;
-    if (s.rows == rows && s.rows_known && s.row == 0) return;
+    if (s.rows_sized && s.rows == rows && s.rows_known && s.row == 0) return;
     const int64_t divisor = s.rows_known ? s.row : s.row_divisor;
-    if (small_part(s.rows, divisor, s.rows_known, 32 / width, tile)) return;
+    if (s.rows_sized && small_part(s.rows, divisor, s.rows_known, 32 / width, tile)) return;
     if (divisor % tile != 0) return refuse("start", last - 1, tile);
     const int64_t size_tile = std::min<int64_t>(tile, 8);
-    if (s.rows % size_tile != 0 && s.rows != rows) refuse("size", last - 1, size_tile);
+    const bool is_whole = s.rows_sized && s.rows == rows;
+    if (s.rows_multiple % size_tile != 0 && !is_whole) refuse("size", last - 1, size_tile);
   }
 
   // v2 and v3 move 32-bit arrays in runs of 1024 bytes.
@@ -345,11 +351,11 @@ class BodyRules {
     const CompileFacts::Slice s = facts_.slice(ref);
     const int64_t row_bytes = (root.shape.back() + 127) / 128 * 128 * 4;
     if (row_bytes % 1024 == 0) return;
-    const bool moves_part = s.rows * row_bytes % 1024 != 0;
+    const bool moves_part = s.rows_multiple * row_bytes % 1024 != 0;
     if (!moves_part && !(is_hbm(root.space) && s.is_sliced && s.is_dynamic)) return;
     add(Kind::unaligned_slice, op,
-        "copy of " + count_of(s.rows, "row") + " of " + std::to_string(row_bytes) + " bytes of " + ref_name(ref) +
-            ": " + target_.name + " moves runs of 1024 bytes",
+        "copy of " + (s.rows_sized ? count_of(s.rows, "row") : "rows") + " of " + std::to_string(row_bytes) +
+            " bytes of " + ref_name(ref) + ": " + target_.name + " moves runs of 1024 bytes",
         "make rows a multiple of 256 elements wide");
   }
 

@@ -54,18 +54,21 @@ int64_t CompileFacts::divisor(ValueId value, int depth) {
       return std::gcd(in(1), in(2));
     case OpKind::elementwise:
       switch (op->fn) {
+        case Fn::neg:
+          return in(0);
         case Fn::add:
         case Fn::sub:
         case Fn::min:
-        case Fn::max:
+        case Fn::rem:
           return std::gcd(in(0), in(1));
         case Fn::mul: {
+          if (!constant(op->in[0]) && !constant(op->in[1])) return std::max(in(0), in(1));
           int64_t product = 0;
           return __builtin_mul_overflow(in(0), in(1), &product) ? 1 : product;
         }
-        case Fn::shift_left: {
+        case Fn::div: {
           const std::optional<int64_t> by = constant(op->in[1]);
-          return by && *by >= 0 && *by < 31 ? in(0) << *by : 1;
+          return by && *by > 0 && in(0) % *by == 0 ? in(0) / *by : 1;
         }
         default:
           return 1;
@@ -105,12 +108,23 @@ CompileFacts::Slice CompileFacts::slice(RefId ref) {
   const auto minor = [](const Shape& shape, int from_end) {
     return shape.rank() > from_end ? shape[shape.rank() - 1 - from_end] : 1;
   };
-  s.rows = minor(info->shape, 1);
-  s.columns = minor(info->shape, 0);
-  bool first = true;
+  s.rows = s.rows_multiple = minor(info->shape, 1);
+  s.columns = s.columns_multiple = minor(info->shape, 0);
   while (info->base != kNone) {
     const RefInfo& base = body_.refs[static_cast<size_t>(info->base)];
     if (!info->starts.empty() && info->shape.rank() == base.shape.rank()) {
+      if (!s.is_sliced && !info->sizes.empty()) {
+        const auto measure = [&](int from_end, int64_t& extent, bool& is_known, int64_t& multiple) {
+          const int axis = base.shape.rank() - 1 - from_end;
+          if (axis < 0 || info->sizes[static_cast<size_t>(axis)].is_constant()) return;
+          const Offset& size = info->sizes[static_cast<size_t>(axis)];
+          is_known = constant(size).has_value();
+          extent = constant(size).value_or(0);
+          multiple = divisor(size);
+        };
+        measure(1, s.rows, s.rows_sized, s.rows_multiple);
+        measure(0, s.columns, s.columns_sized, s.columns_multiple);
+      }
       s.is_sliced = true;
       for (const Offset& start : info->starts) s.is_dynamic |= !constant(start).has_value();
       const auto add = [&](int from_end, int64_t& divisor_sum, bool& known, int64_t& at) {
@@ -124,10 +138,6 @@ CompileFacts::Slice CompileFacts::slice(RefId ref) {
       };
       add(1, s.row_divisor, s.rows_known, s.row);
       add(0, s.column_divisor, s.columns_known, s.column);
-      if (first) {
-        s.rows = minor(info->shape, 1);
-        s.columns = minor(info->shape, 0);
-      }
     } else if (minor(info->shape, 0) != minor(base.shape, 0) || minor(info->shape, 1) != minor(base.shape, 1)) {
       // A squeeze of one of the last two dimensions (its extent is 1), or a reshape or bitcast that moves them.
       const bool squeezes_rows = info->shape.rank() + 1 == base.shape.rank() && minor(base.shape, 1) == 1 &&
@@ -135,7 +145,6 @@ CompileFacts::Slice CompileFacts::slice(RefId ref) {
       if (!squeezes_rows || s.is_sliced) break;
       s.rows = 1;
     }
-    first = false;
     info = &base;
   }
   s.root = static_cast<RefId>(info - body_.refs.data());

@@ -18,8 +18,9 @@ class CompileFacts {
   // The number, when it depends only on constants and on grid axes of size 1.
   std::optional<int64_t> constant(ValueId value);
   std::optional<int64_t> constant(const Offset& offset);
-  // The largest number that provably divides the offset: from constants, multiplications by constants, sums, and
-  // multiple_of hints. 0: the offset is 0.
+  // A number that libtpu can prove to divide the offset, as large as it can: from constants, multiple_of hints, sums,
+  // differences, the lesser of two, remainders, either side of a select, products, and quotients by a constant. Not
+  // through the greater of two, shifts and masks. 0: the offset is 0.
   int64_t divisor(ValueId value);
   int64_t divisor(const Offset& offset);
 
@@ -29,13 +30,15 @@ class CompileFacts {
 
   // A slice of a Ref through all its views, in the last two dimensions of what it is a slice of.
   struct Slice {
-    RefId root = kNone;                            // the Ref sliced: the root, or the last view that can be followed
-    bool is_sliced = false;                        // some view has starts
-    bool is_dynamic = false;                       // a start in any dimension is not a constant
-    int64_t row_divisor = 0, column_divisor = 0;   // of the starts' sums; 0: no offset
-    bool rows_known = true, columns_known = true;  // the starts are constants
-    int64_t row = 0, column = 0;                   // then: where the slice starts
-    int64_t rows = 0, columns = 0;                 // its extent
+    RefId root = kNone;                               // the Ref sliced: the root, or the last view that can be followed
+    bool is_sliced = false;                           // some view has starts
+    bool is_dynamic = false;                          // a start in any dimension is not a constant
+    int64_t row_divisor = 0, column_divisor = 0;      // of the starts' sums; 0: no offset
+    bool rows_known = true, columns_known = true;     // the starts are constants
+    int64_t row = 0, column = 0;                      // then: where the slice starts
+    int64_t rows = 0, columns = 0;                    // its extent; where that is not known, 0
+    bool rows_sized = true, columns_sized = true;     // the extent is known
+    int64_t rows_multiple = 0, columns_multiple = 0;  // what provably divides it
   };
   Slice slice(RefId ref);
 

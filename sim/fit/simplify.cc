@@ -29,6 +29,7 @@ class DeadCode {
     for (; ref != kNone && !ref_used_[static_cast<size_t>(ref)]; ref = body_.refs[static_cast<size_t>(ref)].base) {
       ref_used_[static_cast<size_t>(ref)] = true;
       for (const Offset& offset : body_.refs[static_cast<size_t>(ref)].starts) use(offset.value);
+      for (const Offset& size : body_.refs[static_cast<size_t>(ref)].sizes) use(size.value);
     }
   }
   // Backwards, so that one pass suffices: uses come after definitions. A loop's own carries are used by its yields.
@@ -60,7 +61,10 @@ class Folder {
   explicit Folder(Body& body) : body_(body), known_(body.values.size()), same_as_(body.values.size(), kNone) {}
   void run() {
     fold(body_.top);
-    for (RefInfo& ref : body_.refs) resolve(ref.starts);
+    for (RefInfo& ref : body_.refs) {
+      resolve(ref.starts);
+      resolve(ref.sizes);
+    }
   }
 
  private:

@@ -264,13 +264,8 @@ class SamePlace {
     if (a == b) return true;
     const RefInfo &x = body_.refs[static_cast<size_t>(a)], &y = body_.refs[static_cast<size_t>(b)];
     if (x.base == kNone || y.base == kNone || x.dtype != y.dtype || !(x.shape == y.shape) ||
-        x.starts.size() != y.starts.size())
+        !offsets(x.starts, y.starts) || !offsets(x.sizes, y.sizes))
       return false;
-    for (size_t i = 0; i < x.starts.size(); ++i) {
-      const Offset &p = x.starts[i], &q = y.starts[i];
-      if (p.is_constant() != q.is_constant()) return false;
-      if (p.is_constant() ? p.constant != q.constant : !scalars(p.value, q.value)) return false;
-    }
     return refs(x.base, y.base);
   }
 
@@ -280,6 +275,12 @@ class SamePlace {
       for (ValueId v : op.out) definitions_[static_cast<size_t>(v)] = &op;
       for (const Block& inner : op.blocks) index(inner);
     }
+  }
+  bool offsets(const std::vector<Offset>& a, const std::vector<Offset>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Offset& p, const Offset& q) {
+      if (p.is_constant() != q.is_constant()) return false;
+      return p.is_constant() ? p.constant == q.constant : scalars(p.value, q.value);
+    });
   }
   bool scalars(ValueId a, ValueId b, int depth = 0) const {
     constexpr int kMaxDepth = 16;

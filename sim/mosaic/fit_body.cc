@@ -354,9 +354,20 @@ class Converter {
     if (op.code == OpCode::tpu_memref_slice) {
       ref.starts = offsets(op.segment(segment::kSliceStart));
       ref.extent = ref.shape;
+      ref.sizes = sizes_of(op);
     }
     body_.refs.push_back(std::move(ref));
     refs_[op.result()] = static_cast<fit::RefId>(body_.refs.size() - 1);
+  }
+
+  std::vector<fit::Offset> sizes_of(const Op& slice) const {
+    const std::span<const ValueId> dynamic = slice.segment(segment::kSliceSizes);
+    std::vector<fit::Offset> sizes;
+    if (dynamic.empty()) return sizes;
+    size_t next = 0;
+    for (int64_t dim : kernel_.type_of(slice.result()).shape)
+      sizes.push_back(dim == kDynamic ? offset(dynamic[next++]) : fit::Offset{kNone, dim});
+    return sizes;
   }
 
   fit::Op load(const Op& op) {

@@ -1,11 +1,10 @@
-#include "sim/fit/compile_rules.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "body_maker.h"
+#include "sim/fit/compile_rules.h"
 
 namespace tilecheck::fit {
 namespace {
@@ -17,198 +16,6 @@ std::string kinds_of(const std::vector<Finding>& findings) {
   for (const Finding& f : findings) text += (text.empty() ? "" : " ") + std::string(name(f.kind));
   return text;
 }
-
-// ---- Specs.
-
-KernelSpec spec_of(Shape array, BlockShape block, DType dtype = DType::f32) {
-  KernelSpec spec;
-  spec.grid = {4};
-  Window w;
-  w.name = "x";
-  w.dtype = dtype;
-  w.array = array;
-  w.block = std::move(block);
-  const int rank = array.rank();
-  w.index = IndexMap([rank](std::span<const Index> grid, const PrefetchRefs&) {
-    Indices at;
-    at.rank = rank;
-    at.values[0] = grid[0];
-    return at;
-  });
-  spec.in.push_back(w);
-  return spec;
-}
-
-struct SpecCase {
-  const char* what;
-  std::function<KernelSpec()> make;
-  const char* target;
-  const char* kinds;
-};
-
-TEST(CompileSpecRulesTest, EachRefusalHasAnAcceptedNeighbour) {
-  const auto with = [](KernelSpec spec, const std::function<void(KernelSpec&)>& change) {
-    change(spec);
-    return spec;
-  };
-  const auto plain = [] { return spec_of({64, 256}, {8, 256}); };
-  const SpecCase kCases[] = {
-      {"whole rows", plain, "v5e", ""},
-      {"columns no multiple of 128",
-       [] {
-         return spec_of({64, 256}, {8, 64});
-       },
-       "v5e", "block-shape"},
-      {"rows no multiple of 8",
-       [] {
-         return spec_of({64, 256}, {4, 256});
-       },
-       "v5e", "block-shape"},
-      {"4 rows of 4",
-       [] {
-         return spec_of({4, 256}, {4, 256});
-       },
-       "v5e", ""},
-      {"squeezed second-last",
-       [] {
-         return spec_of({64, 16, 256}, {64, BlockDim::squeezed(), 256});
-       },
-       "v5e", "block-shape"},
-      {"squeezed first",
-       [] {
-         return spec_of({64, 16, 256}, {BlockDim::squeezed(), 16, 256});
-       },
-       "v5e", ""},
-      {"rank 1, 100 of 1000", [] { return spec_of({1000}, {100}); }, "v5e", "block-shape"},
-      {"rank 1, 128", [] { return spec_of({1024}, {128}); }, "v5e", ""},
-      {"rank 1, 128 bf16", [] { return spec_of({1024}, {128}, DType::bf16); }, "v5e", "block-shape"},
-      {"rank 1, 3072", [] { return spec_of({6144}, {3072}); }, "v5e", ""},
-      {"rank of the block",
-       [] {
-         return spec_of({64, 256}, {1, 8, 256});
-       },
-       "v5e", "block-shape"},
-      {"an empty dimension",
-       [] {
-         return spec_of({0, 128}, {8, 128});
-       },
-       "v5e", "block-shape"},
-      {"8-bit rows on tiles of 32",
-       [] {
-         return spec_of({96, 128}, {8, 128}, DType::i8);
-       },
-       "v5e", "block-shape"},
-      {"8-bit rows on tiles of 32, v3",
-       [] {
-         return spec_of({96, 128}, {8, 128}, DType::i8);
-       },
-       "v3", ""},
-      {"8-bit rows, 32",
-       [] {
-         return spec_of({96, 128}, {32, 128}, DType::i8);
-       },
-       "v5e", ""},
-      {"8-bit rows, 40 of them",
-       [] {
-         return spec_of({40, 128}, {8, 128}, DType::i8);
-       },
-       "v5e", ""},
-      {"4-bit rows on tiles of 64",
-       [] {
-         return spec_of({192, 128}, {32, 128}, DType::i4);
-       },
-       "v6e", "block-shape"},
-      {"4-bit rows, 96",
-       [] {
-         return spec_of({96, 128}, {32, 128}, DType::i4);
-       },
-       "v6e", ""},
-      {"4-bit on v3",
-       [] {
-         return spec_of({96, 128}, {32, 128}, DType::i4);
-       },
-       "v3", "dtype-unsupported"},
-      {"three buffers", [&] { return with(plain(), [](KernelSpec& s) { s.in[0].buffers = 3; }); }, "v5e",
-       "unsupported-buffering"},
-      {"two buffers", [&] { return with(plain(), [](KernelSpec& s) { s.in[0].buffers = 2; }); }, "v5e", ""},
-      {"blocks in HBM", [&] { return with(plain(), [](KernelSpec& s) { s.in[0].space = Space::any; }); }, "v5e",
-       "memory-space"},
-      {"the whole in HBM",
-       [&] {
-         return with(plain(), [](KernelSpec& s) {
-           s.in[0].space = Space::any;
-           s.in[0].block.clear();
-           s.in[0].index = {};
-         });
-       },
-       "v5e", ""},
-      {"padding in front",
-       [] {
-         return spec_of({64, 256}, {BlockDim::element(8, 8, 8), BlockDim::element(256)});
-       },
-       "v5e", "unsupported-window"},
-      {"element index of 1",
-       [] {
-         return spec_of({64, 256}, {BlockDim::element(8), BlockDim::element(256)});
-       },
-       "v5e", "unaligned-slice"},
-      {"element index of 8",
-       [&] {
-         return with(spec_of({64, 256}, {BlockDim::element(8), BlockDim::element(256)}), [](KernelSpec& s) {
-           s.in[0].index = IndexMap([](Index i) { return Indices{i * 8, 0}; });
-         });
-       },
-       "v5e", ""},
-      {"scratch anywhere",
-       [&] {
-         return with(plain(), [](KernelSpec& s) { s.scratch.push_back({"s", DType::f32, {8, 128}, Space::any}); });
-       },
-       "v5e", "memory-space"},
-      {"semantics of another rank",
-       [&] { return with(plain(), [](KernelSpec& s) {
-               s.semantics = {Semantics::parallel, Semantics::arbitrary};
-             }); },
-       "v5e", "dimension-semantics"},
-      {"core_parallel of 2 on v5p",
-       [&] {
-         return with(plain(), [](KernelSpec& s) {
-           s.grid = {2};
-           s.semantics = {Semantics::core_parallel};
-         });
-       },
-       "v5p", ""},
-      {"core_parallel of 2 on v5e",
-       [&] {
-         return with(plain(), [](KernelSpec& s) {
-           s.grid = {2};
-           s.semantics = {Semantics::core_parallel};
-         });
-       },
-       "v5e", "dimension-semantics"},
-      {"internal scratch of 512", [&] { return with(plain(), [](KernelSpec& s) { s.internal_scratch_bytes = 512; }); },
-       "v6e", "internal-scratch"},
-      {"internal scratch of 36863",
-       [&] { return with(plain(), [](KernelSpec& s) { s.internal_scratch_bytes = 36863; }); }, "v6e", ""},
-      {"alias of another shape",
-       [&] {
-         return with(plain(), [](KernelSpec& s) {
-           s.out = s.in;
-           s.out[0].array = {32, 256};
-           s.aliases = {{0, 0}};
-         });
-       },
-       "v5e", "alias-mismatch"},
-  };
-  for (const SpecCase& c : kCases)
-    EXPECT_EQ(kinds_of(check_spec(c.make(), target_named(c.target))), c.kinds) << c.what << " on " << c.target;
-}
-
-TEST(CompileSpecRulesTest, WhatJaxRefusesIsNotAskedOfItsOwnOutput) {
-  const KernelSpec spec = spec_of({64, 256}, {8, 64});
-  EXPECT_EQ(kinds_of(check_spec(spec, target_named("v5e"), {.lowered_by_jax = true})), "");
-}
-
-// ---- Bodies.
 
 struct BodyCase {
   const char* what;
@@ -275,6 +82,25 @@ std::function<void(BodyMaker&)> copied(DType dtype, const std::function<std::vec
   };
 }
 
+// Copies the first elements of dimension `axis` of an array of 128 x 512 in HBM, as many as the body computes.
+std::function<void(BodyMaker&)> copied_part(DType dtype, int axis, const std::function<Offset(BodyMaker&)>& size) {
+  return [=](BodyMaker& m) {
+    Op copy;
+    copy.kind = OpKind::dma_start;
+    const std::vector<Offset> origin(2);
+    std::vector<Offset> sizes = {Offset{kNone, 128}, Offset{kNone, 512}};
+    sizes[static_cast<size_t>(axis)] = size(m);
+    Shape part = {128, 512};
+    part[axis] = 1;
+    copy.ref = m.slice(m.ref(dtype, {128, 512}, Space::any), origin, part);
+    m.body.refs.back().sizes = sizes;
+    copy.ref2 = m.slice(m.ref(dtype, {128, 512}, Space::vmem, RefRoot::scratch), origin, part);
+    m.body.refs.back().sizes = sizes;
+    copy.sem = m.ref(DType::dma_semaphore, {}, Space::semaphore, RefRoot::scratch, 1);
+    m.block().push_back(copy);
+  };
+}
+
 constexpr const char* kAll = "v3 v4 v5e v6e v7x";
 
 TEST(CompileBodyRulesTest, AcceptsAndRefusesAsTheCompilerDoes) {
@@ -284,6 +110,30 @@ TEST(CompileBodyRulesTest, AcceptsAndRefusesAsTheCompilerDoes) {
   const auto promised = [](int64_t n) { return [n](BodyMaker& m) { return Offset{m.multiple_of(m.from_smem(), n)}; }; };
   const auto times = [](int64_t n) {
     return [n](BodyMaker& m) { return Offset{m.binary(Fn::mul, m.from_smem(), m.scalar(n))}; };
+  };
+  const auto either = [](int64_t a, int64_t b) {
+    return [=](BodyMaker& m) {
+      const ValueId numbers[] = {m.scalar(a), m.scalar(b)};
+      const ValueId condition = m.binary(Fn::eq, m.from_smem(), numbers[0], OpKind::compare);
+      const ValueId v = m.value(i32, {});
+      Op& o = m.op(OpKind::select);
+      o.in = {condition, numbers[0], numbers[1]};
+      o.out = {v};
+      return Offset{v};
+    };
+  };
+  // fn(n * a, b), where only the run knows n.
+  const auto combined = [times](Fn fn, int64_t a, int64_t b) {
+    return [=](BodyMaker& m) {
+      const ValueId n = times(a)(m).value;
+      return Offset{m.binary(fn, n, m.scalar(b))};
+    };
+  };
+  const auto product_of = [times](int64_t a, int64_t b) {
+    return [=](BodyMaker& m) {
+      const ValueId n = times(a)(m).value;
+      return Offset{m.binary(Fn::mul, n, times(b)(m).value)};
+    };
   };
   const auto column = [](const std::function<Offset(BodyMaker&)>& at) {
     return [at](BodyMaker& m) {
@@ -322,6 +172,26 @@ TEST(CompileBodyRulesTest, AcceptsAndRefusesAsTheCompilerDoes) {
       {"copy of columns from 128", copied(f32, at(constant(0), 128)), kAll, ""},
       {"copy of 64 columns", copied(f32, at(constant(0)), {32, 64}), "", "unaligned-slice"},
       {"copy of 5 rows, bf16", copied(bf16, at(constant(0)), {5, 512}), "", "unaligned-slice"},
+      {"copy of some columns", copied_part(f32, 1, unknown), "", "unaligned-slice"},
+      {"copy of columns, times 128", copied_part(f32, 1, times(128)), kAll, ""},
+      {"copy of columns, times 64", copied_part(f32, 1, times(64)), "", "unaligned-slice"},
+      {"copy of columns, promised 128", copied_part(bf16, 1, promised(128)), kAll, ""},
+      {"copy of 128 or 256 columns", copied_part(f32, 1, either(128, 256)), kAll, ""},
+      {"copy of 100 or 128 columns", copied_part(f32, 1, either(100, 128)), "", "unaligned-slice"},
+      {"copy of the lesser of two", copied_part(i8, 1, combined(Fn::min, 128, 256)), kAll, ""},
+      {"copy of the greater of two", copied_part(i8, 1, combined(Fn::max, 128, 256)), "", "unaligned-slice"},
+      {"copy of a remainder", copied_part(f32, 1, combined(Fn::rem, 128, 256)), kAll, ""},
+      {"copy of a quotient", copied_part(f32, 1, combined(Fn::div, 256, 2)), kAll, ""},
+      {"copy of columns, shifted", copied_part(f32, 1, combined(Fn::shift_left, 1, 7)), "", "unaligned-slice"},
+      {"copy of columns, times 8 times 16", copied_part(f32, 1, product_of(8, 16)), "", "unaligned-slice"},
+      {"copy of rows, times 8 times 16", copied_part(bf16, 0, product_of(8, 16)), kAll, ""},
+      {"copy of some rows, f32", copied_part(f32, 0, unknown), "", "unaligned-slice"},
+      {"copy of rows, times 4, f32", copied_part(f32, 0, times(4)), "", "unaligned-slice"},
+      {"copy of rows, times 8, f32", copied_part(f32, 0, times(8)), kAll, ""},
+      {"copy of rows, times 4, bf16", copied_part(bf16, 0, times(4)), "", "unaligned-slice"},
+      {"copy of rows, times 8, bf16", copied_part(bf16, 0, times(8)), kAll, ""},
+      {"copy of rows, times 8, int8", copied_part(i8, 0, times(8)), kAll, ""},
+      {"copy of 5 or 8 rows, f32", copied_part(f32, 0, either(5, 8)), "", "unaligned-slice"},
       {"f16",
        [](BodyMaker& m) {
          m.load(m.ref(f16, {8, 128}));
