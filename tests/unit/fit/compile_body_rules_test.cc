@@ -94,8 +94,7 @@ std::function<void(BodyMaker&)> copied_part(DType dtype, int axis, const std::fu
     part[axis] = 1;
     copy.ref = m.slice(m.ref(dtype, {128, 512}, Space::any), origin, part);
     m.body.refs.back().sizes = sizes;
-    copy.ref2 = m.slice(m.ref(dtype, {128, 512}, Space::vmem, RefRoot::scratch), origin, part);
-    m.body.refs.back().sizes = sizes;
+    copy.ref2 = m.ref(dtype, part, Space::vmem, RefRoot::scratch);
     copy.sem = m.ref(DType::dma_semaphore, {}, Space::semaphore, RefRoot::scratch, 1);
     m.block().push_back(copy);
   };
