@@ -240,7 +240,8 @@ int fit_command(const CommandLine& line) {
       const FitRequest request{
           .target = &target, .vmem_limit_bytes = line.vmem_limit_bytes, .share_hbm = line.run.share_hbm};
       const Outcome& o = outcomes.emplace_back(fit_subject(s, request, traffic ? &*traffic : nullptr));
-      traffic = {o.report.counters.windows, o.traffic_unknown};
+      if (!o.report.counters.windows.empty() || !o.traffic_unknown.empty())
+        traffic = {o.report.counters.windows, o.traffic_unknown};
     }
     ends.push_back(outcomes.size());
   }

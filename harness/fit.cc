@@ -34,8 +34,8 @@ SubjectTraffic traffic_of(const KernelSpec& spec, const PrefetchReader* prefetch
   std::string names;
   for (const std::string& name : planned.uncounted) names += (names.empty() ? "'" : ", '") + name + "'";
   return {{},
-          "counting the blocks of " + names + " takes more than " + std::to_string(kMaxFitEvaluations) +
-              " evaluations of index maps"};
+          "counting the blocks of " + names + " takes more work than " + std::to_string(kMaxFitEvaluations) +
+              " evaluations of an index map"};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sim/fit/recorder.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "sim/fit/recorded_op.h"
 #include "sim/ops/recorded.h"
@@ -155,9 +156,9 @@ void Recorder::fail_endless(const std::string& limit) const {
 void Recorder::pass() {
   if (++run_passes_ > kMaxPasses) fail_endless(std::to_string(kMaxPasses) + " iterations");
   if (run_passes_ % kPassesBetweenLooks == 0 && std::chrono::steady_clock::now() > deadline_) {
-    std::string seconds = std::to_string(limit_seconds_);
-    seconds.erase(seconds.find_last_not_of("0.") + 1);
-    fail_endless(seconds + " s");
+    std::ostringstream limit;
+    limit << limit_seconds_ << " s";
+    fail_endless(limit.str());
   }
 }
 

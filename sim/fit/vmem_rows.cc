@@ -77,7 +77,8 @@ RowStream row_stream(const Body& body, const Block& block, const std::vector<int
     if (op.kind != OpKind::reduce && op.kind != OpKind::reduce_index) continue;
     const TileType& type = type_of(body, op.in[0]);
     const bool is_over_lanes = type.shape.rank() >= 2 && op.axes.rank() == 1 && op.axes[0] == type.shape.rank() - 1;
-    if (!is_over_lanes || (stream.row_count != 0 && !stream.has_rows_of(type.shape))) return RowStream(latest_phase);
+    if (!is_over_lanes || element_count(type.shape) == 0 || (stream.row_count != 0 && !stream.has_rows_of(type.shape)))
+      return RowStream(latest_phase);
     stream.row_count = row_count_of(type.shape);
     row_registers = (type.shape.back() + target.lanes() - 1) / target.lanes();
     pushes[static_cast<size_t>(phase[i])] += static_cast<double>(vector_registers(type, target) / row_registers);

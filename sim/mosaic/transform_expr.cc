@@ -87,8 +87,11 @@ class FunctionWriter {
         return f_.type_of(op.operands[0]).dtype == DType::b1 ? in[0] : -1;
       case OpCode::arith_select:
         return out_.select(in[0], in[1], in[2]);
-      case OpCode::arith_cmpi:
-        switch (op.int_or(AttrName::predicate, -1)) {
+      case OpCode::arith_cmpi: {
+        const int64_t predicate = op.int_or(AttrName::predicate, -1);
+        // Here true is 1, which it is not where it is compared as a signed number.
+        if (predicate > 1 && f_.type_of(op.operands[0]).dtype == DType::b1) return -1;
+        switch (predicate) {
           case 0:
             return out_.add(Kind::eq, in[0], in[1]);
           case 1:
@@ -104,6 +107,7 @@ class FunctionWriter {
           default:
             return -1;
         }
+      }
       default:
         return -1;
     }

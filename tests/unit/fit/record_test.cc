@@ -253,6 +253,7 @@ TEST(Record, ABodyThatTakesTooLongIsEnded) {
   };
   EXPECT_EQ(failure_of(slow), "");
   EXPECT_NE(failure_of(slow, 0.001).find("does not end within 0.001 s, at"), std::string::npos);
+  EXPECT_NE(failure_of(slow, 0).find("does not end within 0 s, at"), std::string::npos);
 }
 
 }  // namespace

@@ -131,5 +131,10 @@ TEST(VmemRows, FewGroupsAllWait) {
   EXPECT_DOUBLE_EQ(waits.most(), 13);
 }
 
+TEST(VmemRows, RowsWithoutColumnsSpillNothing) {
+  EXPECT_EQ(spilled(softmax(8, 0, DType::f32), "v5e"), 0);
+  EXPECT_EQ(spilled(softmax(0, 128, DType::f32), "v5e"), 0);
+}
+
 }  // namespace
 }  // namespace tilecheck::fit
