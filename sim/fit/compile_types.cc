@@ -4,6 +4,7 @@
 
 #include "sim/fit/compile_facts.h"
 #include "sim/fit/compile_table.h"
+#include "sim/fit/register_grid.h"
 
 namespace tilecheck::fit {
 namespace {
@@ -251,14 +252,8 @@ std::optional<Refusal> refuse_reshape(const TileType& from, const TileType& to, 
     return operation_refusal("reshape of " + type_text(from) + " to " + to_string(b) + ": unsupported shape cast" + why,
                              "keep the last dimension, or split and merge it in multiples of 128");
   };
-  const auto without_ones = [](const Shape& shape) {
-    Shape s;
-    for (int64_t d : shape)
-      if (d != 1) s.push_back(d);
-    return s;
-  };
   if (m0 == m1) return std::nullopt;
-  if (without_ones(a) == without_ones(b)) {
+  if (same_without_ones(a, b)) {
     if (lanes_alike) return std::nullopt;
     if (m1 == 1 && is_packed && generation < 6)
       return refuse(" (lanes to rows of a packed type, on " + target.name + ")");

@@ -37,6 +37,13 @@ std::string window_name(const KernelSpec& spec, size_t i) {
   return i < spec.in.size() ? "input " + std::to_string(i) : "output " + std::to_string(i - spec.in.size());
 }
 
+// A slice whose length only the run knows has a shape of 1 there.
+bool is_longer_than_counted(const RefInfo& ref) {
+  for (size_t d = 0; d < ref.sizes.size(); ++d)
+    if (!ref.sizes[d].is_constant() || ref.sizes[d].constant != ref.shape[static_cast<int>(d)]) return true;
+  return false;
+}
+
 std::string format(const char* pattern, double value) {
   char text[64];
   std::snprintf(text, sizeof text, pattern, value);
@@ -198,6 +205,8 @@ TimeEstimate estimate_time(const KernelSpec& spec, const Body& body, const Targe
   if (timer.assumed_trips())
     out.notes.push_back("a loop's trip count depends on data: " + std::to_string(options.assumed_trips) + " assumed");
   out.notes.insert(out.notes.end(), body.notes.begin(), body.notes.end());
+  if (std::ranges::any_of(body.refs, is_longer_than_counted))
+    out.notes.push_back("how much a copy moves is known only at run time: its least is counted");
   if (timer.assumed_branch()) out.notes.push_back("a branch depends on data: taken as entered");
   for (size_t i = 0; i < slots.size(); ++i) {
     const Window& window = window_at(spec, i);

@@ -4,18 +4,13 @@
 #include <functional>
 
 #include "body_maker.h"
+#include "finding_kinds.h"
 #include "sim/fit/compile_rules.h"
 
 namespace tilecheck::fit {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string kinds_of(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& f : findings) text += (text.empty() ? "" : " ") + std::string(name(f.kind));
-  return text;
-}
 
 struct BodyCase {
   const char* what;
